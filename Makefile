@@ -41,11 +41,10 @@ pyright: $(VENV)/.installed-dev
 # The references that are generated; `make docs` writes them, the tests say when they are stale.
 docs: $(VENV)/.installed-dev
 	$(BIN)/python dev/cli_docs.py
+	$(BIN)/python dev/diagnostic_docs.py
 	$(BIN)/python dev/event_docs.py
 	$(BIN)/python dev/handler_docs.py
 	$(BIN)/python dev/surface.py
-	$(BIN)/python -c 'from pathlib import Path; from cortex.runtime.processes import diagnostics_reference; \
-	  Path("docs/diagnostics.md").write_text(diagnostics_reference())'
 
 check: lint types test
 

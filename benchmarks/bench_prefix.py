@@ -18,8 +18,17 @@ from typing import NamedTuple
 import msgspec
 from long_run import PRICE, RULES, SECONDS_A_TURN, TASK, TURNS, WINDOW, Run, make_run, request
 
-from cortex.runtime.context import ContextCompiler, Strategy, TokenCounter, blocks_of, split
-from cortex.runtime.context.prefix import Bill, CacheBlock, ProviderCache, bill_of
+from cortex.runtime.context import (
+    Bill,
+    CacheBlock,
+    ContextCompiler,
+    ProviderCache,
+    Strategy,
+    TokenCounter,
+    bill_of,
+    blocks_of,
+    split,
+)
 
 RESULTS = Path(__file__).parent / "results" / "bench_prefix.txt"
 HISTORY_TOKENS = 12_000  # of whoever keeps to the window

@@ -8,9 +8,8 @@ if TYPE_CHECKING:
     from .choosing import Chosen, Preferences, Refusal, for_request, for_trigger
     from .file_watch_manager import FileWatchManager
     from .files import Change, fitting, folders_of, received
-    from .folder_watch import FolderWatch, KnowledgeWatchManager
+    from .folder_watch import FolderWatch, KnowledgeWatchManager, ProcessWatchManager
     from .process_manager import ProcessManager
-    from .process_watch_manager import ProcessWatchManager
     from .schedules import Firing, firing, next_due_ns
 
 __all__ = [

@@ -4,10 +4,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
+
 from cortex.bus import CortexError, Logger
-from cortex.bus.events import KnowledgeIndex, KnowledgeIndexed, KnowledgeRemoved
-from cortex.runtime.kernel import Component, Delivery, Home, on
+from cortex.bus.events import KnowledgeIndex, KnowledgeIndexed, KnowledgeRemoved, ProcessRejected
+from cortex.runtime.kernel import Component, Delivery, Home, Runtime, on
 from cortex.runtime.knowledge import Root, Shown, counts, roots_of_home, shown
+from cortex.runtime.processes import Diagnostic, compile_home, folders_of
 
 DEBOUNCE_MS = 400  # changes that follow each other so closely are told together
 STEP_MS = 50
@@ -16,6 +19,7 @@ LOOKED_MS = 1_000  # after a watch began, and when nothing came
 ANSWER_S = 30.0  # that an answer is waited for before more is asked
 
 log = Logger("cortex.watching")
+process_log = Logger("cortex.processes")
 
 
 class FolderWatch:
@@ -184,3 +188,33 @@ class KnowledgeWatchManager(Component):
             return
         self._publish(KnowledgeIndex())
         self._answered.wait(ANSWER_S)
+
+
+class ProcessWatchManager(Component):
+    """Watches the folders of processes, the user's and the home's.
+
+    Nothing of a home is compiled that its user has not trusted as it is now: what a pull brings
+    waits for `cortex trust`, and what was compiled before goes on.
+    """
+
+    def __init__(self, runtime: Runtime, home: Home) -> None:
+        self._runtime, self._home = runtime, home
+        roots = [Root(str(folder), "home") for folder in folders_of(home).values()]
+        self._watch = FolderWatch("cortex-processes", roots, self._compile, at_start=True)
+
+    def on_start(self) -> None:
+        """Begin to watch."""
+        self._watch.start()
+
+    def on_stop(self) -> None:
+        """Watch no longer."""
+        self._watch.stop()
+
+    @on(ProcessRejected)
+    def rejected(self, event: ProcessRejected, delivery: Delivery) -> None:
+        """Say it in the hub's own process_log, too, where whoever started it looks first."""
+        first = msgspec.convert(event.diagnostics[0], Diagnostic) if event.diagnostics else ""
+        process_log.warning("process_rejected", problem=str(first) or event.file)
+
+    def _compile(self) -> None:
+        compile_home(self._home, self._runtime.client("processes"), self._runtime.blobs)

@@ -42,8 +42,7 @@ from cortex.runtime.secrets import redacted
 from .denials import LIMIT, Denial, DenialNote, Denials, denial_event
 from .grants import GRANTS, Grants, Outcome
 from .owners import holders
-from .presence import CAME, LEFT, Presence, PresenceNote
-from .reporting import presence_event
+from .presence import CAME, LEFT, Presence, PresenceNote, presence_event
 from .tokens import digest_of, owner_token
 
 log = Logger("cortex.access")

@@ -9,7 +9,8 @@ from collections import Counter
 
 import msgspec
 
-from cortex.bus import Peer, root_of
+from cortex.bus import Event, Peer, root_of
+from cortex.bus.events import ClientConnected, ClientLeft
 
 from .windows import Windows
 
@@ -89,3 +90,11 @@ def _rest(known: _Counted) -> list[PresenceNote]:
 def _host(address: str) -> str:
     """The address without its port, which is another each time."""
     return address.rpartition(":")[0] or address
+
+
+def presence_event(told: PresenceNote) -> Event:
+    """What is recorded of a client that came or left."""
+    who = {"client": told.client, "carrier": told.peer.carrier, "address": told.peer.address}
+    if told.how == LEFT:
+        return ClientLeft(**who, reason=told.reason, times=told.times)
+    return ClientConnected(**who, certificate=told.peer.certificate, times=told.times)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         blocks_of,
         openai_shape,
     )
+    from .provider_cache import Bill, CacheBlock, ProviderCache, bill_of
     from .request import (
         OFFERS,
         Budgets,
@@ -60,8 +61,10 @@ else:
 __all__ = [
     "ENCODINGS",
     "OFFERS",
+    "Bill",
     "Budgets",
     "ByteCounter",
+    "CacheBlock",
     "ContextCompiler",
     "ContextRefusedError",
     "Counter",
@@ -88,6 +91,7 @@ __all__ = [
     "Prefix",
     "Prompt",
     "PromptStep",
+    "ProviderCache",
     "ReadPrompt",
     "Request",
     "ScoredChunk",
@@ -103,6 +107,7 @@ __all__ = [
     "View",
     "anthropic_content",
     "anthropic_shape",
+    "bill_of",
     "blocks_of",
     "counter_for",
     "cut_middle",

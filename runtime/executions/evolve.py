@@ -56,7 +56,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 
-from . import context_edits, effects, fan_fold, goals, lifecycle, turns
+from . import folds, goals, lifecycle, turns
 from .asked import ANSWERS, asked_for, names_of, speaks_for
 from .failures import with_gate, with_step, without_gate, without_step
 from .speakers import ENGINE, asker
@@ -159,7 +159,7 @@ def _attempted(
     """A new attempt of a step begins, or the handler is asked in the one that is under way."""
     if isinstance(event, StepDelegated):
         if event.purpose == "item":
-            return fan_fold.item_begun(state, event)
+            return folds.item_begun(state, event)
         state = replace(state, children=state.children | {event.child})
         if event.purpose == "cleanup":
             return replace(state, stage="cleanup", child=event.child)
@@ -174,7 +174,7 @@ def _attempted(
         return turns.another_turn(goals.come_back(state, event.step_id), event)
     same = event.step_id == state.step_id
     if isinstance(event, ContextCompile) and event.edits:
-        state = context_edits.asked(state, event)
+        state = folds.asked(state, event)
     begun = replace(
         anew(state) if same else entered(state, event.step_id),
         stage=_STAGES[type(event)],
@@ -213,7 +213,7 @@ def _said_completed(state: Execution, event: StepCompleted, _: int) -> Execution
     if goals.is_at(state, event):
         return _settled(goals.come_back(state, event.step_id), event)
     if state.fan is not None and answers(state, event, "fan"):
-        return fan_fold.joined(state.fan, _settled(without_fan(state), event), event)
+        return folds.joined(state.fan, _settled(without_fan(state), event), event)
     at_goal = state.stage == "idle" and goals.is_done_with(state, event)
     return _settled(state, event) if at_goal or answers(state, event, *_CARRIED_OUT) else state
 
@@ -283,7 +283,7 @@ def _never_asked(state: Execution, event: StepFailed) -> bool:
 
 def _broken(state: Execution, event: StepFailed) -> Execution:
     if state.fan is not None:
-        state = fan_fold.given_up(state, state.fan)
+        state = folds.given_up(state, state.fan)
     state = goals.broken(state, event.step_id)
     return replace(
         state,
@@ -358,8 +358,8 @@ INPUTS: Mapping[type[Event], Fold] = {
     StepCompleted: _completed,
     StepFailed: _failed,
     StepUnclaimed: _unclaimed,
-    EffectIntended: effects.intended,
-    EffectUnknown: effects.unknown,
+    EffectIntended: folds.intended,
+    EffectUnknown: folds.unknown,
 }
 
 # What the engine says: folded where it says it, and not again when it comes back from the log.
@@ -384,16 +384,16 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ToolFailed: turns.told,
     StepExecute: _attempted,
     StepDelegated: _attempted,
-    StepFanned: fan_fold.fanned,
-    StepItemChanged: fan_fold.item_changed,
+    StepFanned: folds.fanned,
+    StepItemChanged: folds.item_changed,
     StepCompleted: _said_completed,
     StepFailed: _given_up,
     StepSkipped: _skipped,
     StepProposed: goals.proposed,
     StepReopened: lifecycle.reopened,
     StepSettled: _person_settled,
-    ContextEdited: context_edits.edited,
-    EffectUnknown: effects.unknown,
-    EffectSettled: effects.settled,
+    ContextEdited: folds.edited,
+    EffectUnknown: folds.unknown,
+    EffectSettled: folds.settled,
     ToolReturned: turns.told,
 }

@@ -21,7 +21,7 @@ from cortex.bus.events import (
     StepReopened,
 )
 
-from . import context_edits, goals
+from . import folds, goals
 from .failures import with_result
 from .items import with_redo
 from .spending import added, usage_of
@@ -82,7 +82,7 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
         if event.prompt and event.step_id not in shown:
             shown = (*shown, event.step_id)
     return replace(
-        context_edits.shown(state),
+        folds.shown(state),
         status="paused",
         pausing=None,
         reason=event.reason,

@@ -4,7 +4,7 @@ from typing import Final
 
 from cortex.bus.events import ContextEdit, ContextEdited, StepCompleted
 
-from .context_edits import edits_of
+from .folds import edits_of
 from .outbox import Outbox
 from .room import clipped
 

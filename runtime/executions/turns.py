@@ -23,7 +23,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.models import Usage
 
-from . import context_edits
+from . import folds
 from .asked import names_of
 from .spending import added, tokens_of
 from .state import EFFECT, Execution, answers, without
@@ -70,7 +70,7 @@ def refused(state: Execution, event: ContextRefused, _: int) -> Execution:
     """There is no prompt; the attempt knows why until the `step.failed` that follows."""
     if not answers(state, event, "context"):
         return state
-    return replace(context_edits.refused(state), reason=event.reason)
+    return replace(folds.refused(state), reason=event.reason)
 
 
 def invoked(state: Execution, event: ModelInvoke, _: int) -> Execution:

@@ -6,6 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .address import Address, address_of
+    from .announced import announced_models, description_in
     from .catalogue import CacheEntry, Catalogue, Known, Vendor, catalogue
     from .configured import EMBEDDED_MODEL, ModelConfig, ModelConfigError, ModelsConfig
     from .description import (
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
         ModelDescription,
         Price,
         Usage,
-        announced_models,
         cost,
         counted,
-        description_in,
         dollars,
         plus,
     )

@@ -6,13 +6,18 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from cortex.bus.events import ComponentAnnounced
-from cortex.runtime.registry import MODEL, Registry
-
 Level: TypeAlias = Literal["low", "medium", "high"]
+
+
 LEVELS: Mapping[str | None, int] = {None: 0, "low": 1, "medium": 2, "high": 3}
+
+
 PERSON: Final = "human"  # the provider whose models are people
+
+
 WRITTEN_OUT: Final = 1e-9  # US dollars; what is less has an exponent, or it would be all zeros
+
+
 PER = 1_000_000  # prices are for so many tokens
 
 
@@ -109,17 +114,3 @@ def plus(one: Usage, other: Usage) -> Usage:
         cached_write=one.cached_write + other.cached_write,
         output=one.output + other.output,
     )
-
-
-def description_in(said: ComponentAnnounced) -> ModelDescription | None:
-    """The description in an announcement; None in one that does not describe its model."""
-    try:
-        return msgspec.convert(said.traits, ModelDescription, strict=False)
-    except msgspec.ValidationError:
-        return None
-
-
-def announced_models(registry: Registry) -> list[ModelDescription]:
-    """The models that can be selected; one that does not describe itself cannot."""
-    found = map(description_in, registry.of_kind(MODEL))
-    return [description for description in found if description is not None]

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
         wrong_answer,
     )
     from .bound import ALSO_FROM
-    from .codes import RULES, SECTIONS, diagnostics_reference
+    from .codes import RULES, SECTIONS
     from .compilation import Compilation
-    from .compile import compile_folder, compile_sources
+    from .compile import compile_sources
     from .diagnostics import (
         Diagnostic,
         Severity,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .diff import Change, Diff, diff
     from .emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, fits_event
     from .errors import (
-        LinkError,
         MissingValueError,
         ProcessError,
         ProcessLoadError,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
     from .home_sources import sources_of as home_sources
     from .inspection import Inspection, Item, StepItem, goal_line, inspect, items_of, may_of
+    from .knowledge_topics import KnowledgeTopics
     from .language import keys_of_the_language, language_schema
     from .linked import (
         GIVE_UP_CALL,
@@ -88,7 +88,12 @@ if TYPE_CHECKING:
     from .stale import known_sources
     from .submitting import submit
     from .suggest import did_you_mean, listed, nearest
-    from .topics import Ambiguous, KnowledgeTopics, Resolved, Topics, TopicTable
+    from .topics import (
+        Ambiguous,
+        Resolved,
+        Topics,
+        TopicTable,
+    )
     from .work import inferred_needs, said_needs
 else:
     lazily(__name__)
@@ -127,7 +132,6 @@ __all__ = [
     "Inspection",
     "Item",
     "KnowledgeTopics",
-    "LinkError",
     "LinkedAction",
     "LinkedChild",
     "LinkedFan",
@@ -172,10 +176,8 @@ __all__ = [
     "answers",
     "apply_edits",
     "apply_fixes",
-    "compile_folder",
     "compile_home",
     "compile_sources",
-    "diagnostics_reference",
     "did_you_mean",
     "diff",
     "errors_of",

@@ -7,9 +7,7 @@ from msgspec.structs import replace
 
 from cortex.runtime.registry import Symbols
 
-from .codes import LINK_CODES
 from .diagnostics import Diagnostic, errors_of
-from .errors import LinkError, ProcessLoadError
 from .linked import LinkedInterface, LinkedProcess
 from .parse import Parsed
 from .units import Unit
@@ -36,19 +34,6 @@ class Compilation(Struct, frozen=True, kw_only=True):
     def errors(self) -> tuple[Diagnostic, ...]:
         """The errors among the diagnostics."""
         return errors_of(self.diagnostics)
-
-    def raise_for_errors(self) -> None:
-        """Raise what the errors amount to, if there are any.
-
-        Raises:
-            ProcessLoadError: A source is wrong in itself or in what it inherits.
-            LinkError: The sources are right, and something they name is not there.
-        """
-        errors = self.errors
-        if errors and all(each.code in LINK_CODES for each in errors):
-            raise LinkError(errors)
-        if errors:
-            raise ProcessLoadError(errors)
 
 
 def gathered(

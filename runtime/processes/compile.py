@@ -7,7 +7,6 @@ at.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -21,7 +20,6 @@ from .diagnostics import errors_of
 from .interfaces import check_contract, link_interface
 from .link import Linker
 from .linked import LinkedInterface, LinkedProcess
-from .load import read_folder
 from .nodes import Node
 from .parse import Parsed, parse
 from .resolve import resolve
@@ -303,23 +301,3 @@ def _child_place(resolved: ResolvedProcess) -> Node:
         if step.definition.process and step.owner == resolved.definition.name:
             return step.definition.node.at("process")
     return resolved.definition.node
-
-
-def compile_folder(
-    folder: Path,
-    symbols: Symbols,
-    topics: Topics,
-    *,
-    known: Mapping[tuple[str, int], str] | None = None,
-    strict: bool = False,
-    previous: Compilation | None = None,
-) -> Compilation:
-    """Compile all sources below *folder*; see ``compile_sources``."""
-    sources, unreadable = read_folder(folder)
-    compilation = compile_sources(
-        sources, symbols, topics, known=known, strict=strict, previous=previous
-    )
-    if not unreadable:
-        return compilation
-    found = sorted((*unreadable, *compilation.diagnostics), key=lambda each: each.file)
-    return replace(compilation, diagnostics=tuple(found))

@@ -1,8 +1,7 @@
 """What goes wrong around processes, for callers that want an exception.
 
 ProcessError                 any of these
-├── ProcessLoadError         parse, validate or inheritance: the source is wrong
-├── LinkError                the source is right, and something it names is not there
+├── ProcessLoadError         the source is wrong, or something it names is not there
 ├── MissingValueError        a reference inside a text has no value when the text is made
 └── SettlementError          what is said of an effect does not fit what is asked
 """
@@ -19,25 +18,14 @@ class ProcessError(CortexError):
 
 
 class ProcessLoadError(ProcessError, ValueError):
-    """The source of a process does not parse, validate or inherit."""
+    """The source of a process does not parse, validate, inherit or link."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__(tuple(diagnostics))
         self.diagnostics = tuple(diagnostics)
 
     def __str__(self) -> str:
-        return _listed(self.diagnostics)
-
-
-class LinkError(ProcessError, LookupError):
-    """A process names an action, gate, topic or process that is not there as it is needed."""
-
-    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        super().__init__(tuple(diagnostics))
-        self.diagnostics = tuple(diagnostics)
-
-    def __str__(self) -> str:
-        return _listed(self.diagnostics)
+        return "\n".join(str(each) for each in self.diagnostics)
 
 
 class MissingValueError(ProcessError, LookupError):
@@ -63,7 +51,3 @@ class SettlementError(ProcessError, ValueError):
 
     def __str__(self) -> str:
         return self.problem
-
-
-def _listed(diagnostics: Sequence[Diagnostic]) -> str:
-    return "\n".join(str(each) for each in diagnostics)

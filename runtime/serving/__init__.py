@@ -15,7 +15,12 @@ if TYPE_CHECKING:
         home_in,
     )
     from .background import start
-    from .connecting import Hub, connect, connected, hosted, hub_of
+    from .connecting import (
+        Hub,
+        connect,
+        connected,
+        hub_of,
+    )
     from .errors import (
         AlreadyUpError,
         FolderError,
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     )
     from .granting import granting
     from .holding import HeldDocument, held_by, held_lines
+    from .hosting import hosted
     from .note import Note, found, socket_path, url_of
     from .parked import ParkedEvent, parked_of
     from .plugin_standing import PluginFared, plugin_after

@@ -1,6 +1,6 @@
-"""The way to a hub, for clients and components: one that is up on a home, or at an address."""
+"""The way to a hub: to the one that is up on a home as its owner, or to any by its address."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,14 +10,13 @@ from cortex import bus  # `bus.connect`, once there is a hub: it imports nng
 from cortex.bus import Client, Event, HubAwayError, Vocabulary
 from cortex.bus.events import VOCABULARY
 from cortex.runtime.access import owner_token
-from cortex.runtime.kernel import Component, Entry, Home, Worker
+from cortex.runtime.kernel import Home
 
 from .errors import HubSilentError, NotUpError
 from .note import found
 
 NAME = "owner"  # the source of what the owner's own programs publish, unless they say otherwise
 AWAY_S = 30.0  # that a client waits for a hub that is away, before it gives up
-PATIENCE_S = 5.0  # that a handler may take to its end
 
 
 class Hub(msgspec.Struct, frozen=True):
@@ -133,35 +132,3 @@ def connect(
         home = hub if isinstance(hub, Home) else Home(Path(hub).expanduser().absolute())
     known = VOCABULARY.extended(events) if events else None
     return hub_of(home).dial(name or NAME, known, away_s)
-
-
-@contextmanager
-def hosted(
-    components: Iterable[str | Entry | type[Component]],
-    hub: Hub,
-    *,
-    name: str = "",
-    patience_s: float = PATIENCE_S,
-) -> Iterator[Worker]:
-    """Host *components* on *hub* until the block is left.
-
-    Raises:
-        ManifestError: One of them cannot be loaded.
-        HubAwayError: The hub cannot be reached.
-        ClientDeniedError: It does not let this client in.
-        NotReadyError: A component did not start.
-    """
-    with hub.dial(name) as client:
-        worker = Worker(
-            components,
-            hub=client.hub,
-            log=client.log,
-            blobs=client.blobs,
-            home=hub.home,
-            name=client.name,
-        )
-        try:
-            worker.start()
-            yield worker
-        finally:
-            worker.stop(patience_s)

@@ -13,8 +13,6 @@ from cortex.bus.events import (
     PluginUnloaded,
 )
 
-Fate = PluginLoad | PluginLoaded | PluginUnload | PluginUnloaded | PluginCrashed | PluginDenied
-
 
 class PluginFared(Struct, frozen=True):
     """One plugin, as its events leave it."""

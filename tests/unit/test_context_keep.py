@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from cortex.runtime.context import (
     Budgets,
+    CacheBlock,
     ContextCompiler,
     ContextRefusedError,
     Item,
     Prefix,
     Prompt,
     PromptStep,
+    ProviderCache,
     Request,
     TokenCounter,
     Turn,
@@ -23,7 +25,6 @@ from cortex.runtime.context import (
     blocks_of,
     split,
 )
-from cortex.runtime.context.prefix import CacheBlock, ProviderCache
 from cortex.runtime.models import Caching
 
 COUNTER = TokenCounter()

@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.runtime.context import (
+    CacheBlock,
     ContextCompiler,
     Item,
     Prompt,
     PromptStep,
+    ProviderCache,
     Request,
     TokenCounter,
     Tool,
@@ -24,11 +26,12 @@ from cortex.runtime.context import (
     TurnPart,
     View,
     anthropic_shape,
+    bill_of,
     blocks_of,
     openai_shape,
     split,
 )
-from cortex.runtime.context.prefix import CacheBlock, ProviderCache, RentOrBuy, bill_of
+from cortex.runtime.context.history import RentOrBuy
 from cortex.runtime.models import Caching, Price, Usage
 
 pytestmark = pytest.mark.wheel  # it starts what the wheel installs

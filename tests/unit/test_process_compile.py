@@ -8,8 +8,6 @@ import pytest
 from cortex.runtime.processes import (
     Ambiguous,
     Compilation,
-    LinkError,
-    ProcessLoadError,
     Resolved,
     TopicTable,
     apply_edits,
@@ -292,13 +290,3 @@ def test_strict_makes_errors_of_warnings() -> None:
     assert "parent" in lenient.processes
     assert [(each.code, each.severity) for each in strict.diagnostics] == [("P208", "error")]
     assert strict.processes == {}
-
-
-def test_callers_that_want_an_exception_get_the_kind_that_fits() -> None:
-    compiled(SOURCES).raise_for_errors()
-
-    with pytest.raises(LinkError, match="no component carries out `wrok`"):
-        compiled({"p": PARENT.replace("work", "wrok")}).raise_for_errors()
-    with pytest.raises(ProcessLoadError) as caught:
-        compiled({"p": PARENT.replace("version", "verison")}).raise_for_errors()
-    assert [each.code for each in caught.value.diagnostics] == ["P102", "P101"]

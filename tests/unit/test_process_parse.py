@@ -11,11 +11,12 @@ from cortex.runtime.processes import (
     Diagnostic,
     TopicTable,
     apply_edits,
-    compile_folder,
     compile_sources,
     parse,
 )
 from cortex.runtime.registry import Symbols
+
+from ..compiled_folder import compile_folder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "processes"
 RELEASE = (FIXTURES / "release.yaml").read_text()

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cortex.runtime.processes import TopicTable, apply_edits, compile_folder, compile_sources
+from cortex.runtime.processes import TopicTable, apply_edits, compile_sources
 from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
+
+from ..compiled_folder import compile_folder
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "seeds" / "processes"
 SEEDS = Path(os.environ.get("CORTEX_SEEDS", DEFAULT))

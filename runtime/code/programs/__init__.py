@@ -12,17 +12,16 @@ if TYPE_CHECKING:
     from .output import KEPT_BYTES
     from .running import (
         EffectInterruptedError,
-        History,
         ProgramError,
         ProgramOutcome,
         ProgramRefusedError,
         ProgramTimeoutError,
         ProgramUnwantedError,
         Seconds,
-        Waiters,
         argv_of,
         run_program,
     )
+    from .wanted import History, Waiters
 else:
     lazily(__name__)
 

@@ -13,25 +13,27 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
 
-from cortex.bus import CortexError, Recorded
-from cortex.bus.events import GateEvaluate, StepExecute, ToolCall
-from cortex.runtime.executions import is_wanted
+from cortex.bus import CortexError
 from cortex.runtime.isolation import environment_for
-from cortex.runtime.kernel import Delivery
 
 from .leash import LEASH
 from .output import listen
 
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+
+
 TAIL_LINES = 20
+
+
 TERM_S = 2.0  # to tidy up in; a lease is kept for 5 s above a handler's own time
+
+
 LOOK_S = 0.02  # between two looks at a group that is ending
-History = Callable[[str], Iterator[Recorded]]
 
 
 class ProgramOutcome(msgspec.Struct, frozen=True):
@@ -178,26 +180,3 @@ class ProgramUnwantedError(ProgramError):
 
 class EffectInterruptedError(ProgramError):
     """The program was started once and its end is not known."""
-
-
-class Waiters:
-    """Knows for whom programs run; where it can see no log, every program is wanted."""
-
-    def __init__(self, history: History | None) -> None:
-        self._history = history
-
-    def wait_for(
-        self, asked: StepExecute | GateEvaluate | ToolCall, delivery: Delivery
-    ) -> Callable[[], bool] | None:
-        """Whether somebody still waits for *asked*, as often as it is called."""
-        history = self._history
-        if history is None:
-            return None
-
-        def wanted() -> bool:
-            try:
-                return is_wanted(asked, delivery.position, history(asked.stream()))
-            except CortexError:
-                return True  # the runtime ends: programs outlive it
-
-        return wanted

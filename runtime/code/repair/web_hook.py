@@ -125,16 +125,8 @@ class _Plain(http.client.HTTPConnection):
         self._met.set()
 
 
-class _Secure(http.client.HTTPSConnection):
+class _Secure(_Plain, http.client.HTTPSConnection):
     """The same over TLS, once that stands as well."""
-
-    def __init__(self, *args: Any, met: threading.Event, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._met = met
-
-    def connect(self) -> None:
-        super().connect()
-        self._met.set()
 
 
 class _Http(urllib.request.HTTPHandler):

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .checkout import Checkout
+from .checkout import Checkout, is_test
 from .frames import Frame, parse_frames
-from .paths import is_test
 from .resolve import ResolvedFrame, last_name, resolve
 from .symbols import Definition, Name, called_names, enclosing_symbol, find_definitions, find_names
 

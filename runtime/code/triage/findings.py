@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import msgspec
 
 from .blocks import Block, block_of, is_panic_of_test
-from .go_verbose import GoVerbose
 from .names import Names, identity
 from .reader import Log
 from .rules import FailureRule, Hit, RuleBook, rule
 from .rules_builds import BUILD_RULES
 from .rules_tests import TEST_RULES
-from .runners import Suites, bare, printed_above
+from .runners import GoVerbose, Suites, bare, printed_above
 from .signals import SHAPE_STRENGTH, STRENGTH_MAX, strength
 from .steps import LogStep, failing_steps
 from .templates import Loudness, TemplateCounts, template

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Final, Literal
 
-from ..prefix import RentOrBuy
+from cortex.runtime.models import Price
+
 from ..segments import Epoch
 from ..selection.fit import Choice, Count
 from ..selection.material import Left
@@ -13,6 +14,32 @@ KEPT_SHARE: Final = 0.5  # of the room, after an epoch that shortens
 STANDING_SHARE: Final = 0.85  # of the room, after one that leaves whole turns out
 NOTE_TOKENS: Final = 40  # of the line that says which turns are left out
 KEPT_TURNS: Final = 3  # newest ones, which stand as they were said as long as there is room
+
+
+class RentOrBuy:
+    """The rent since the last epoch, in the unit of the prices."""
+
+    def __init__(self, price: Price) -> None:
+        self._read = price.cached_read
+        self._rewrite = max(price.cached_write or price.input, price.input) - price.cached_read
+        self.rent = 0.0
+
+    @property
+    def knows(self) -> bool:
+        """Whether there are prices to decide by."""
+        return self._read > 0 and self._rewrite > 0
+
+    def carry(self, sheddable: int) -> None:
+        """One prompt more had *sheddable* tokens that it could have done without."""
+        self.rent += self._read * sheddable
+
+    def pays(self, behind: int) -> bool:
+        """Whether it is time to shed them, with *behind* tokens to be written anew."""
+        return self.knows and self.rent > 0 and self.rent >= self._rewrite * behind
+
+    def bought(self) -> None:
+        """They were shed."""
+        self.rent = 0.0
 
 
 class HistoryCompactor:

@@ -13,10 +13,9 @@ from typing import Final
 from cortex.runtime.models import Price
 
 from ..errors import ContextRefusedError
-from ..prefix import RentOrBuy
 from ..request import Bounds, Request, Turn, TurnPart
 from ..selection.fit import Count
-from .compactor import HistoryCompactor
+from .compactor import HistoryCompactor, RentOrBuy
 from .pieces import Fitted, TurnPiece
 
 RESULTS_SHARE: Final = 1 / 3  # of the room: what all results of one turn take at most

@@ -3,9 +3,8 @@
 from .blocks import prose_of, split, units
 from .checker import Fact, facts, holds, missing
 from .comparing import lost
-from .condensing import condense
+from .condensing import condense, is_english, is_foreign
 from .drafts import restored
-from .language import is_english, is_foreign
 from .rules import MARKUP, RULES, ProseRule, shorten
 from .wordings import PARTICIPLES, SHORT_FORMS
 

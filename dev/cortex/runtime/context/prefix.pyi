@@ -1,1 +1,0 @@
-from runtime.context.prefix import *
