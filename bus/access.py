@@ -87,7 +87,7 @@ class Access(Protocol):
         return None
 
     def limited(self, client: str, what: str, limit: int) -> None:
-        """Record that *client* is at a limit; the same at most once a second, with how often."""
+        """Record that *client* is at a limit; the same at most once a second, with a count."""
         return
 
     def answers(self, client: str, topic: str) -> bool:
@@ -117,7 +117,7 @@ class Access(Protocol):
         ...
 
     def standing(self, client: str) -> bool:
-        """Whether *client* is still let in: False once it is revoked or its grant has expired."""
+        """Whether *client* is still admitted: not after a revocation, or once its grant expired."""
         ...
 
     def withdrawal(self, client: str) -> Withdraw | None:

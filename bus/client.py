@@ -183,7 +183,7 @@ class Client:
         try:
             return self._hub.ask(query, timeout_s)
         except UnicodeEncodeError as error:
-            problem = f"{error.object[error.start : error.end]!a} is no text"
+            problem = f"{error.object[error.start : error.end]!a} is not text"
             raise EventInvalidError(query.topic_name(), problem) from None
 
     def read(

@@ -119,8 +119,8 @@ class CursorError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"{self.subscription} stands at {self.actual}, not {self.expected}: "
-            "somebody else committed; fetch again from the cursor"
+            f"the cursor of {self.subscription} is at {self.actual}, not {self.expected}: "
+            "another client committed; fetch again from the cursor"
         )
 
 
@@ -147,8 +147,8 @@ class BegunError(CortexError):
 
     def __str__(self) -> str:
         if self.why == "begun":
-            return f"effect {self.effect_key} was begun before: find out what came of it"
-        return f"effect {self.effect_key} is not wanted any more: leave it"
+            return f"effect {self.effect_key} began before: find out how it ended"
+        return f"effect {self.effect_key} is no longer wanted: do not begin it"
 
 
 class TailLostError(CortexError):
@@ -164,9 +164,9 @@ class TailLostError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"the log has lost its events after position {self.common}, and {self.seen} was seen "
-            "already: nothing of this request was recorded; drop what came after "
-            f"{self.common} and go on from there"
+            f"the log has lost its events after position {self.common}, and this client has seen "
+            f"{self.seen}: nothing of this request was recorded; drop everything after "
+            f"{self.common} and continue from there"
         )
 
 
@@ -200,7 +200,7 @@ class UnansweredError(CortexError):
         self.topic = topic
 
     def __str__(self) -> str:
-        return f"nobody answers {self.topic}: start a component that does"
+        return f"no component answers {self.topic}: start one that does"
 
 
 class ClientDeniedError(CortexError):
@@ -211,7 +211,7 @@ class ClientDeniedError(CortexError):
         self.client, self.reason = client, reason
 
     def __str__(self) -> str:
-        return f"the hub does not let {self.client or 'this client'} in: {self.reason}"
+        return f"the hub does not admit {self.client or 'this client'}: {self.reason}"
 
 
 class NotGrantedError(CortexError):
@@ -223,7 +223,7 @@ class NotGrantedError(CortexError):
 
     def __str__(self) -> str:
         does = "have work done in" if self.verb == "workspace" else self.verb
-        said = f"{self.client} may not {does} {self.topic}: where it is meant to, "
+        said = f"{self.client} may not {does} {self.topic}: to allow it, "
         root, topic = self.client.partition("/")[0], shlex.quote(self.topic)
         family, _, plugin = root.partition(".")
         if family == "plugin" and plugin and self.verb == "workspace":
@@ -232,10 +232,10 @@ class NotGrantedError(CortexError):
             return (
                 f"{said}load it again without --deny: `cortex plugin load {plugin}`; or with "
                 f"--grant for every part it may have (`cortex plugin info {plugin}` lists those it "
-                "asks for; one that is missing there belongs into its manifest)"
+                "requests; add a missing one to its manifest)"
             )
         option = "name" if self.verb == "hold" else self.verb
-        return f"{said}the owner of the hub says `cortex client grant {root} --{option} {topic}`"
+        return f"{said}the owner of the hub runs `cortex client grant {root} --{option} {topic}`"
 
 
 class LimitError(CortexError):
@@ -250,7 +250,7 @@ class LimitError(CortexError):
         remedy = "slow down" if self.what.endswith("_per_s") else "give back what it does not use"
         return (
             f"{root} is at its limit of {self.limit} {self.what}: {remedy}; or the owner of the "
-            f"hub says `cortex client grant {root} --limit {self.what}=N`, or sets it for all in "
+            f"hub runs `cortex client grant {root} --limit {self.what}=N`, or sets it for all in "
             "[limits] of config.toml"
         )
 
@@ -294,7 +294,7 @@ class VersionError(WireError):
     def __str__(self) -> str:
         return (
             f"the client speaks version {self.client} of the wire protocol and the hub {self.hub}: "
-            "upgrade whichever of them speaks the older one"
+            "upgrade the one that speaks the older version"
         )
 
 
@@ -331,8 +331,8 @@ class OutcomeUnknownError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"no answer reached {self.client or 'this client'}: it may be recorded, or not. "
-            "Look at the log before you do it again; the same call of the same client is safe"
+            f"no answer reached {self.client or 'this client'}: the request may be recorded or "
+            "not. Look at the log before you repeat it; the same call of the same client is safe"
         )
 
 

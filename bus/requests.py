@@ -81,7 +81,7 @@ def refuse_no_text(topic: str, name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise EventInvalidError(topic, f"the deadline name {name!a} is no text") from None
+        raise EventInvalidError(topic, f"the deadline name {name!a} is not text") from None
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag=True):

@@ -81,7 +81,7 @@ class Subscription:
             Position of the last of *events*; 0 where there are none.
 
         Raises:
-            CursorError: Somebody else moved the cursor; nothing was appended. `resume`, then go on.
+            CursorError: Another client moved the cursor; nothing was appended. Call `resume`.
             TailLostError: As for `next`; nothing was appended.
         """
         position = max(self.cursor, self._seen if through is None else through)

@@ -231,7 +231,7 @@ class Connection:
         if now_ns - self._checked_ns > SHORT_NS:
             self._checked_ns = now_ns
             if not self._dispatcher.access.standing(link.client):
-                raise ClientDeniedError(link.client, "its grant was taken back, or has expired")
+                raise ClientDeniedError(link.client, "its grant was revoked, or has expired")
 
     def _refusal(self, error: CortexError) -> bytes:
         """What says why this is the end; it is recorded, and nothing more is taken."""
@@ -277,7 +277,7 @@ def _hello(body: bytes) -> Hello:
         raise FrameError(f"the first frame cannot be read ({error})") from None
     asked = [request for said in frame.parts for request in said.requests]
     if len(asked) != 1 or not isinstance(asked[0], Hello):
-        raise FrameError("the first request is no hello")
+        raise FrameError("the first request is not a hello")
     return asked[0]
 
 

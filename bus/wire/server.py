@@ -388,7 +388,7 @@ class HubServer:
             waits_s = [wait_s for each in both if (wait_s := each.wait_s(now_ns)) is not None]
             connections = list(self._connections.values())
         for connection in late:
-            connection.cut("it said no hello in time")
+            connection.cut("it sent no hello in time")
         if self._ports:
             opened = {connection.pipe.address for connection in connections}
             wait_s = self.unopened.look(self._ports, opened, now_ns)

@@ -59,4 +59,4 @@ def told_in(line: bytes) -> PluginLine:
     try:
         return msgspec.json.decode(line, type=PluginLine)
     except msgspec.DecodeError as error:
-        return PluginLine(failed=f"it sent what is no line of a plugin: {error}")
+        return PluginLine(failed=f"it sent what is not a line of a plugin: {error}")

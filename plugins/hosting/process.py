@@ -152,7 +152,7 @@ class PluginProcess:
 def how_it_ended(code: int) -> str:
     """The exit code of a process in words."""
     if code == HUNG:
-        return "a handler of it hangs"
+        return "one of its handlers hangs"
     if code < 0:
         return f"it was ended by {signal.Signals(-code).name}"
     if code > 128 and code - 128 in set(signal.Signals):  # as bubblewrap says it

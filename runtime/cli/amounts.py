@@ -14,7 +14,7 @@ class _Dollars(click.FloatRange):
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         amount: float = super().convert(value, param, ctx)
         if isnan(amount):
-            self.fail(f"{value!r} is no amount of US dollars", param, ctx)
+            self.fail(f"{value!r} is not an amount of US dollars", param, ctx)
         return amount
 
 

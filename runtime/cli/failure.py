@@ -9,8 +9,8 @@ from .exits import exit_code_of
 from .screen import SAID
 
 _PLAIN = {
-    "is not a valid float range": "is no number",
-    "is not a valid integer range": "is no whole number",
+    "is not a valid float range": "is not a number",
+    "is not a valid integer range": "is not a whole number",
     "is not in the range x>=": "is less than ",
 }
 

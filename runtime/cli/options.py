@@ -90,7 +90,7 @@ def question_of(words: tuple[str, ...]) -> str:
     """
     text = " ".join(words).strip()
     if not text:
-        raise click.UsageError("TEXT is empty: say in a few words what is to be found")
+        raise click.UsageError("TEXT is empty: say in a few words what to find")
     return text
 
 

@@ -208,7 +208,7 @@ def _halted(course: "StepSequencer", voice: Outbox, live: Live, event: Execution
     """Keep what halted for a resume; else end it, with its part until it says what it cost."""
     fan = course.step.fan
     if fan is not msgspec.UNSET and fan.failures == "collect":
-        reason = f"its step goes on without it: {event.reason}"
+        reason = f"its step continues without it: {event.reason}"
         voice.cancel_item(event.execution_id, reason)
         say_changed(voice, live, event.execution_id, "ending", reason=event.reason)
     else:
@@ -257,7 +257,7 @@ def _settle(course: "StepSequencer", voice: Outbox, step: LinkedStep, fan: Fan) 
         voice.pause(state.pausing, step.id)
     else:
         spent = spent_by_all(state, step, fan)
-        _stop(course, voice, step, spent or f"the items of {step.id} cannot go on")
+        _stop(course, voice, step, spent or f"the items of {step.id} cannot continue")
 
 
 def _complete(course: "StepSequencer", voice: Outbox, step: LinkedStep, fan: Fan) -> None:
@@ -302,7 +302,7 @@ def _stop(course: "StepSequencer", voice: Outbox, step: LinkedStep, reason: str)
         evidence = {"completed": fan.ended - fan.failed - fan.skipped, "items": _failed_items(fan)}
         voice.halt(reason, step.id, evidence=evidence)
     else:
-        voice.cancel_child(f"its parent goes on without it: {reason}")
+        voice.cancel_child(f"its parent continues without it: {reason}")
         course.fail(reason, "failed", retry=False)
 
 

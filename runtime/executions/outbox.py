@@ -47,7 +47,7 @@ from .speakers import asker
 from .spending import by_class
 from .state import Execution, Ignored
 
-UNSEEN = "it stands since a moment that the request has not seen: look at it, then resume"
+UNSEEN = "it stopped after the position that the request has seen: look at it, then resume"
 
 
 class Outbox:

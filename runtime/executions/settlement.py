@@ -118,9 +118,11 @@ def _wrong(
     if effect is None:
         return "no effect of that key waits for an answer"
     if event.outcome not in OUTCOMES:
-        return f"the outcome {event.outcome[:40]!r} is none of {', '.join(OUTCOMES)}"
+        return f"the outcome {event.outcome[:40]!r} is not one of {', '.join(OUTCOMES)}"
     if voice.state.status == "paused" and not voice.was_seen(event.seen):
-        return "it was asked after what the answer has seen: look at it, then answer"
+        return (
+            "the question came after the position that the answer has seen: look at it, then answer"
+        )
     if event.outcome == "happened" and effect.kind == "tool" and not event.told:
         return "the text that the tool gave is missing"
     if event.outcome == "happened" and effect.kind == "action" and not voice.state.adhoc:

@@ -158,7 +158,7 @@ class Worker:
             self._keeper.start()
 
     def until_over(self, told: threading.Event) -> None:
-        """Wait until *told* is set, or until the hub does not let this worker in any more.
+        """Wait until *told* is set, or until the hub no longer admits this worker.
 
         Raises:
             ClientDeniedError: What it was granted was taken back.

@@ -97,13 +97,13 @@ def check_output(
                 "P416",
                 f"{whose} never gives `{name}`",
                 place,
-                remedy=did_you_mean(name, known, f"what it gives is {listed(known)}"),
+                remedy=did_you_mean(name, known, f"its result has {listed(known)}"),
                 fix=(TextEdit(span_of(place), str(found)),) if named else None,
             )
         elif not fits(mine, shape) or never_equal(mine, shape):
             kinds = in_words(mine.kinds - {"null"} or mine.kinds)
             message = f"{whose} gives `{name}` as {kinds}, never as {_wanted(shape)}"
-            reporter.report("P416", message, place, remedy="declare what it gives")
+            reporter.report("P416", message, place, remedy="declare its result")
 
 
 def _declared(definition: StepDefinition, declared: Declared) -> Mapping[str, tuple[Shape, Node]]:

@@ -25,7 +25,7 @@ def schema_of_struct(name: str) -> dict[str, Any] | str:
     except Exception as error:  # noqa: BLE001 - whatever a module does when it is imported
         return f"{type(error).__name__}: {error}"
     if not isinstance(found, type) or not issubclass(found, msgspec.Struct):
-        return f"`{name}` is no msgspec Struct"
+        return f"`{name}` is not a msgspec Struct"
     try:
         return msgspec.json.schema(found)
     except (TypeError, msgspec.ValidationError) as error:

@@ -62,7 +62,7 @@ def test_approved_passes_with_who_said_yes() -> None:
     assert answer.evidence == {"question": "Go?", "by": "ada", "requested_by": "bob"}
 
 
-@pytest.mark.parametrize(("by", "reason"), [("ada", "ada denied it"), ("", "somebody denied it")])
+@pytest.mark.parametrize(("by", "reason"), [("ada", "ada denied it"), ("", "a person denied it")])
 def test_approved_fails_when_somebody_says_no(by: str, reason: str) -> None:
     answer = verdict(Approved().evaluate, gate_evaluate("approved", answer="denied", by=by))
 
@@ -204,7 +204,7 @@ def test_branch_clean_fails_outside_a_checkout(tmp_path: Path) -> None:
     answer = verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(tmp_path)))
 
     assert answer.outcome == "failed"
-    assert answer.reason.startswith(f"{tmp_path} is no git checkout: ")
+    assert answer.reason.startswith(f"{tmp_path} is not a git checkout: ")
 
 
 def test_branch_clean_fails_without_a_workspace() -> None:
@@ -391,4 +391,4 @@ def test_a_gate_fails_in_one_line_where_its_parameters_are_wrong(
 def test_a_parameter_that_came_to_nothing_counts_as_left_out() -> None:
     event = gate_evaluate("approved", parameters={"question": None})
 
-    assert verdict(Approved().evaluate, event).reason == "Shall this go on?"
+    assert verdict(Approved().evaluate, event).reason == "Shall this continue?"

@@ -297,7 +297,7 @@ def test_strict_makes_errors_of_warnings() -> None:
 def test_callers_that_want_an_exception_get_the_kind_that_fits() -> None:
     compiled(SOURCES).raise_for_errors()
 
-    with pytest.raises(LinkError, match="no component carries out `wrok`"):
+    with pytest.raises(LinkError, match="no component serves the action `wrok`"):
         compiled({"p": PARENT.replace("work", "wrok")}).raise_for_errors()
     with pytest.raises(ProcessLoadError) as caught:
         compiled({"p": PARENT.replace("version", "verison")}).raise_for_errors()

@@ -59,7 +59,7 @@ def edit(
         found = session.known(execution_id)
         state = _standing(session.history, found)
         if state.over:
-            raise RefusedError(f"execution {found} is {state.status}: no prompt of it is sent")
+            raise RefusedError(f"execution {found} is {state.status}: it sends no more prompts")
         try:
             text = _edited(state, _shown(session.history, state), whole, pairs)
             event = edit_prompt(session.history.blobs, state, text, seen=session.seen, note=note)
@@ -114,8 +114,8 @@ def _edited(
     for old, new in pairs:
         times = before.count(old) if old else 0
         if times != 1:
-            more = f"stands there {many(times, 'time')}: give more of it"
-            there = more if times else "is not there"
+            more = f"occurs {many(times, 'time')}: give more of the text around it"
+            there = more if times else "does not occur"
             raise EditUnfitError("the prompt", f"{old[:60]!r} {there}")
         before = before.replace(old, new)
     if pairs or not before:

@@ -83,7 +83,7 @@ def check(name: str | None, home: Home, screen: Screen) -> int:
         found.append(ModelCheck("models", "fail", "none is configured", todo))
     if name is None and models.default and models.default not in {row.name for row in rows}:
         todo = "correct `default` in [models], or it chooses nothing"
-        found.append(ModelCheck(models.default, "fail", "the default is no model", todo))
+        found.append(ModelCheck(models.default, "fail", "the default is not a model", todo))
     for each in found:
         _show_check(screen, each)
     screen.document(found)

@@ -43,7 +43,7 @@ def show_manifest(screen: Screen, document: PromptDocument) -> None:
     stretches = ", ".join(f"{each.stretch} {each.tokens:,}" for each in manifest.segments)
     screen.line(f"{'stretches':<13} {stretches}; {manifest.strategy}")
     for each in manifest.declared:
-        shed = f"{many(each.shed, 'token')} shed, {each.rewritten:,} written anew"
+        shed = f"{many(each.shed, 'token')} dropped, {each.rewritten:,} written again"
         screen.line(f"{'epoch':<13} {each.number}, at turn {each.turn}, {each.because}: {shed}")
     for edit in manifest.edits:
         screen.line(f"{'edited':<13} {edited_line(edit)}", "" if edit.applied else "yellow")
@@ -62,7 +62,7 @@ def counting_of(manifest: Manifest) -> str:
     if manifest.exact:
         return f"by {manifest.encoding}"
     return (
-        f"a token for each byte, the most that it can be: nobody knows the encoding "
+        f"a token for each byte, the most that it can be: the encoding is not known: "
         f"{manifest.encoding}"
     )
 

@@ -34,7 +34,9 @@ def checked_path(path: str) -> str:
         raise PathRefusedError("that is a folder: name a file")
     for part in named.parts:
         if part.translate(_UNSEEN).casefold().rstrip(". ") in _OF_GIT:
-            raise PathRefusedError("the path leads into git's own folder, which nobody edits")
+            raise PathRefusedError(
+                "the path leads into git's own folder, which Cortex does not edit"
+            )
     return str(named)
 
 
