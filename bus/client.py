@@ -1,4 +1,4 @@
-"""A client of a hub, here or elsewhere: publish, ask, subscribe, work, read."""
+"""A client of a hub, local or remote: publish, ask, subscribe, work, read."""
 
 import base64
 import itertools

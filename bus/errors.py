@@ -8,26 +8,26 @@ CortexError
 │   └── SchemaUnreadableError    no chain of upcasters reaches its schema
 ├── ConflictError            a stream moved on before the caller wrote to it
 ├── CursorError              a commit does not start where the cursor stands
-├── LeaseLostError           the work went to somebody else, or is finished
-├── BegunError               an effect that may happen once was begun before, or is not wanted
-├── TailLostError            the log lost events that the caller had seen: go back, then on
+├── LeaseLostError           another worker has the work, or it is finished
+├── BegunError               an effect that may happen once began before, or is not wanted
+├── TailLostError            the log lost events that the caller had seen
 ├── SubscriptionError        the subscription is unknown, or is of the other kind
 ├── AskTimeoutError          an answer did not come in time
-├── UnansweredError          nobody here answers this query
-├── ClientDeniedError        the hub does not let this client in, or not any more
-├── NotGrantedError          the client is in, and may not do this
-├── WireError                what came over a wire, or was to go, does not fit
+├── UnansweredError          no component here answers this query
+├── ClientDeniedError        the hub does not admit this client, or not any more
+├── NotGrantedError          the client is admitted, and may not do this
+├── WireError                a frame, a version or an address cannot be used
 │   ├── FrameError               the other end does not keep to the protocol
 │   ├── FrameTooLargeError       a frame is over the bound
 │   ├── VersionError             client and hub have no protocol version in common
-│   ├── HubUnverifiedError       whoever listens there is not the hub that was meant
+│   ├── HubUnverifiedError       another hub than the expected one listens there
 │   └── UrlError                 the address cannot be used
 ├── LimitError               the client is at one of its limits
-├── OutcomeUnknownError      a request went out and nobody can say any more whether it was done
+├── OutcomeUnknownError      a request was sent, and it is not known whether it was done
 ├── HubAwayError             the hub cannot be reached
 ├── HubClosedError           the hub was closed
 ├── HubFailedError           a defect in the hub: it failed while it answered
-└── LogError                 the log cannot be used; its tree stands in runtime/log/errors.py
+└── LogError                 the log cannot be used; its tree is in runtime/log/errors.py
     └── DiskFullError           the disk is full: free some space, then repeat
 """
 
@@ -154,8 +154,8 @@ class BegunError(CortexError):
 class TailLostError(CortexError):
     """The log has lost its newest events, some of which the caller had seen.
 
-    Up to *common* the caller and the log have the same events. What the caller knows of later ones
-    is of another history: drop it, then go on from there.
+    Up to *common* the caller and the log have the same events. Drop everything after it, then
+    continue from there.
     """
 
     def __init__(self, seen: int, common: int) -> None:
@@ -182,7 +182,7 @@ class SubscriptionError(CortexError):
 
 
 class AskTimeoutError(CortexError, TimeoutError):
-    """An answer did not come in time; the asked component may still be at work."""
+    """An answer did not come in time; the component may still be working on it."""
 
     def __init__(self, topic: str, timeout_s: float) -> None:
         super().__init__(topic, timeout_s)
@@ -193,7 +193,7 @@ class AskTimeoutError(CortexError, TimeoutError):
 
 
 class UnansweredError(CortexError):
-    """Nobody on this bus answers the query."""
+    """No component on this bus answers the query."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
@@ -204,7 +204,7 @@ class UnansweredError(CortexError):
 
 
 class ClientDeniedError(CortexError):
-    """The hub does not let this client in, or not any more; trying again changes nothing."""
+    """The hub does not admit this client, or not any more; trying again changes nothing."""
 
     def __init__(self, client: str, reason: str) -> None:
         super().__init__(client, reason)
@@ -256,11 +256,11 @@ class LimitError(CortexError):
 
 
 class WireError(CortexError):
-    """What came over a wire, or was to go over it, does not fit."""
+    """A frame, a version or an address of the wire cannot be used."""
 
 
 class FrameError(WireError):
-    """The other end does not keep to the protocol."""
+    """The other end does not follow the protocol."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -299,7 +299,7 @@ class VersionError(WireError):
 
 
 class HubUnverifiedError(WireError):
-    """Whoever listens at the address is not the hub that was meant; it was told nothing."""
+    """Another hub than the expected one listens at the address; nothing was sent to it."""
 
     def __init__(self, url: str, problem: str) -> None:
         super().__init__(url, problem)
@@ -323,7 +323,7 @@ class UrlError(WireError, ValueError):
 
 
 class OutcomeUnknownError(CortexError):
-    """A request went out, no answer came, and nobody can say any more whether it was done."""
+    """A request was sent, no answer came, and it is not known whether it was done."""
 
     def __init__(self, client: str) -> None:
         super().__init__(client)

@@ -1,4 +1,4 @@
-"""Whether a plugin's components are what its manifest says: for its tests, and before a load."""
+"""Whether a plugin's components match its manifest: for its tests, and before a load."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""A client's connection to a hub: dialled, let in, and then one frame and its answer at a time."""
+"""A client's connection to a hub: connect, hello, then one frame and its answer at a time."""
 
 import atexit
 import contextlib

@@ -1,8 +1,8 @@
 """One connection at a hub: a hello, then one frame and its answer at a time.
 
-Whoever receives a frame answers it. What has to wait (`Listen`, `Ask`, `Await`, a `Fetch` of what
-is not there yet) is *owed*: the frame's context is kept, no thread is, and whoever has the answer
-sends it. Lock-step holds all the same: a frame that comes before the answer ends the connection.
+The thread that receives a frame answers it. A request that waits (`Listen`, `Ask`, `Await`, a
+`Fetch` with a time) is *owed*: it keeps the frame's context but no thread, and the thread that has
+the answer sends it. The connection stays in lock-step: a frame before the answer ends it.
 """
 
 import contextlib

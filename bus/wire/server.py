@@ -1,4 +1,4 @@
-"""A hub's server: who may come in, by which address, and what ends with each connection."""
+"""A hub's server: its addresses and connections, which clients it admits, and how they leave."""
 
 import threading
 from collections import deque

@@ -1,4 +1,4 @@
-"""What a plugin's process is told when it starts, and what it tells: one line of JSON each."""
+"""What the runtime and a plugin's process say to each other: one line of JSON each."""
 
 from typing import Any
 

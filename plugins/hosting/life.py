@@ -1,4 +1,4 @@
-"""One process of a plugin, as its keeper knows it."""
+"""One process of a plugin, as its supervisor knows it."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The plugin manager: which plugins are to run is a fold over events, and it keeps them at work."""
+"""The plugin manager: folds events into the plugins that must run, and keeps them running."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What keeps plugins: their door to the hub, their walls, their secrets and their announcements."""
+"""Hosts plugins: their gateway to the hub, sandboxes, secrets and announcements."""
 
 import contextlib
 import os

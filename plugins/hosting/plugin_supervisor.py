@@ -1,4 +1,4 @@
-"""Keeps one plugin at work: a thread that starts its process, hears it, and starts it again."""
+"""Keeps one plugin running: a thread starts its process, reads its reports, and restarts it."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""When a plugin is ended, and whether it is started again: pure, on a clock that is handed in."""
+"""When a plugin is ended, and whether it is started again: pure, on a clock that is passed in."""
 
 from msgspec import Struct
 

@@ -1,6 +1,6 @@
-"""One process of a plugin: how it is started, what comes from it, and how it is ended.
+"""One process of a plugin: how it is started, what it reports, and how it is ended.
 
-The one thread that started it serves it to its end: bubblewrap's `--die-with-parent` means the
+The thread that started it must live until its end: bubblewrap's `--die-with-parent` means the
 thread, not the process.
 """
 

@@ -1,4 +1,4 @@
-"""What a person asks to be otherwise at a breakpoint or a halt: a prompt, or a step's result."""
+"""What a person may change at a breakpoint or a halt: a prompt, or the result of a step."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""What becomes of a child execution means for the execution that waits for it.
+"""What the state of a child execution means for the execution that waits for it.
 
-The two go together: a pause, a resume and a cancel of one are taken over by the other. A child that
-halts stops its parent, which keeps it, so that a resume of either goes on with both.
+Both change together: each takes over a pause, a resume and a cancel of the other. A child that
+halts also halts its parent, which keeps the child, so that a resume of either continues both.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """The fold of what people change in a prompt that a breakpoint shows.
 
-The prompt is compiled again with the change as one more input, and shown again; where that is
-refused, the prompt stands as it stood. A change stays with the step: every later prompt of it is
-compiled with it, too.
+Cortex compiles the prompt again with the change as one more input, and shows it again. If the
+compiler refuses, the earlier prompt stays. A change belongs to the step: every later prompt of the
+step is compiled with it, too.
 """
 
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What an execution does when a person asks it to pause, to go on, to take an answer, or to end."""
+"""What an execution does when a person asks it to pause, resume, take an answer or end."""
 
 from typing import Final
 

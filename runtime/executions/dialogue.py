@@ -1,4 +1,4 @@
-"""What an execution does about a model's answer: use tools, ask again, or go on with it."""
+"""What an execution does about a model's answer: use tools, ask again, or continue with it."""
 
 import re
 from collections.abc import Callable, Sequence

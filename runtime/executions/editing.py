@@ -1,4 +1,4 @@
-"""What a person changes of an execution that stands: its inputs, and what it may spend."""
+"""Changes of a paused or halted execution by a person: its inputs, and its cost limit."""
 
 import math
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""What a step does that works on several items at once: `for_each:` and `parallel:`.
+"""Steps that work on several items at once: `for_each:` and `parallel:`.
 
-An item is an execution of its own, so that gates, retries, effects and questions inside it are what
-they are anywhere. At most `at_once` of them are alive, those that wait for somebody included: so at
-most that many questions are open. While an item stands the others go on; the step itself pauses or
-halts once none of them can.
+An item is an execution, so gates, retries, effects and questions work inside it as everywhere. At
+most `at_once` items are active, including those that wait for a person; so at most that many
+questions are open. While one item waits, the others continue. The step itself pauses or halts when
+no item can continue.
 """
 
 from typing import TYPE_CHECKING, Any, Final

@@ -1,4 +1,4 @@
-"""How an execution grows: what is chosen towards a goal becomes a step like any other."""
+"""How an execution grows: an action that is chosen towards a goal becomes an ordinary step."""
 
 from typing import Any
 

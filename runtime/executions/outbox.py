@@ -1,4 +1,4 @@
-"""What an execution says in one delivery; each thing is folded as it is said."""
+"""The events that an execution publishes in one delivery; each is folded when it is added."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""What an execution does about a goal: the next turn, what a person chooses, whether it is reached.
+"""What an execution does about a goal: next turn, a person's choice, the check of the goal.
 
-The steps that are chosen are done by the same course as all others; see `goals` for their fold.
+The chosen steps run like all other steps, by the same sequencer; see `goals` for their fold.
 """
 
 from typing import TYPE_CHECKING, Any, Final

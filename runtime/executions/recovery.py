@@ -1,4 +1,4 @@
-"""What follows a failed attempt: the next one, or what its step says about failures."""
+"""What follows a failed attempt: the next attempt, or the step's `on_failure`."""
 
 from typing import TYPE_CHECKING
 

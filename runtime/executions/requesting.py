@@ -1,4 +1,4 @@
-"""What a person decides about a step or its prompt, made into the request that says so."""
+"""Makes the requests with which a person decides about a step or its prompt."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""What is done about effects that may happen once only, where nobody knows how one ended.
+"""Handles effects that may happen only once and whose outcome is unknown.
 
-Nothing begins such an effect a second time but a person who says so. While nobody knows how one
-ended, the execution is paused and asks; an outcome that is recorded after all answers for itself.
+Only a person can begin such an effect a second time. While the outcome is unknown, the execution is
+paused and asks. If the outcome is recorded after all, that answers the question.
 """
 
 from datetime import UTC, datetime

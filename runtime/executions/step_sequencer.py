@@ -1,4 +1,4 @@
-"""The course of an execution: given where it stands, what it asks next and how it ends."""
+"""The sequence of an execution: from its state, what it asks next and how it ends."""
 
 from msgspec import UNSET
 

@@ -1,4 +1,4 @@
-"""Typed values at the edges of an execution: its inputs, what a step gives, its outputs."""
+"""Typed values of an execution: its inputs, the results of its steps, its outputs."""
 
 import difflib
 from collections.abc import Mapping, Sequence

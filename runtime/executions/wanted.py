@@ -1,4 +1,4 @@
-"""Whether anybody still waits for what a handler, a model, a tool or a gate was asked."""
+"""Whether the answer of a handler, a model, a tool or a gate is still wanted."""
 
 from collections.abc import Iterable
 

@@ -1,8 +1,8 @@
-"""Handling a parked event once more, when a person asks for it with `component.retry`.
+"""Handles a parked event once more, when a person requests it with `component.retry`.
 
-Every component that is fed in order hears of it, wherever it is hosted: the request is an event of
-its own subscription, and what it names is fetched by that subscription too, so that nobody sees
-more than what was handed to them before.
+Every component with an ordered feed receives the request, wherever it is hosted, as an event of its
+own subscription. It fetches the named event by that subscription too, so it sees no more than the
+events that it could receive before.
 """
 
 from functools import partial

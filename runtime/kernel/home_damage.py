@@ -1,4 +1,4 @@
-"""What is wrong with a home that is there: it is said before anything is opened or made in it."""
+"""Checks an existing home for damage, before anything is opened or made in it."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Feeding an effect that may happen once only: its intent before, its outcome after, never twice.
+"""Feeds an effect that may happen only once: intent before, outcome after, never twice.
 
 Parts of the programs in `feed`: generators that yield requests and are sent the answers.
 """

@@ -1,4 +1,4 @@
-"""Where the runtime's own log lines go when the program around it has not said."""
+"""Where the runtime's own log lines go, unless the program has configured that."""
 
 import logging
 import os

@@ -1,8 +1,8 @@
 """A host that runs a component in a spawned process: for components that compute for long.
 
-One process has one GIL; beside the hub live only deciders and shells that wait. The two sides speak
-in frames over the child's standard streams: four bytes of length, then msgpack. Nothing is pickled,
-nothing is forked. The child ends when its input does, so it never outlives its parent.
+One process has one GIL; in the hub's process there are only deciders and shells that wait. The two
+sides exchange frames over the child's standard streams: four bytes of length, then msgpack. Nothing
+is pickled, nothing is forked. The child ends when its input does, so it never outlives its parent.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Components in a process of their own, fed by a hub that another process serves."""
+"""Hosts components in a separate process, fed by a hub that another process serves."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What a step does next at whose breakpoint an execution is paused, where no prompt shows it."""
+"""What a step will do that is paused at a breakpoint without a prompt."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""What is told of an event while an execution runs: a leading word, a line, and a colour.
+"""The lines about events while an execution runs: a leading word, a text, and a colour.
 
-Pure but for what it remembers of the requests whose answers it tells.
+Pure, except that it remembers the requests whose answers it will show.
 """
 
 import json
