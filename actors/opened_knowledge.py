@@ -153,4 +153,4 @@ def _notes(texts: Sequence[str], under: Sequence[str], topics: Sequence[str]) ->
     standing = {above for topic in topics for above in above_and_itself(topic)}
     for wanted in under:
         if wanted not in standing:
-            yield f"no knowledge stands under {wanted}"
+            yield f"there is no knowledge under {wanted}"

@@ -1,4 +1,4 @@
-"""The wire: typed events, the hub, clients, subscriptions, who may say what."""
+"""The bus: typed events, the hub, clients, subscriptions and access."""
 
 from typing import TYPE_CHECKING
 

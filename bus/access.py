@@ -1,7 +1,7 @@
-"""Who may say what on a bus: the contract that a hub's server asks, and the one that allows all.
+"""Access to a bus: the interface that a hub's server asks, and the implementation that allows all.
 
-A server ties a connection to the client that `admit` gives back, and asks again for every topic of
-every request and of every page: what is granted may change while a client is connected.
+A server ties a connection to the client that `admit` returns. It asks again for every topic of
+every request and of every page, because grants may change while a client is connected.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,42 +28,42 @@ class Peer(msgspec.Struct, frozen=True):
 
 
 class Owners(Protocol):
-    """Whose something at a hub is, and whether they may still act by it.
+    """Who owns something at a hub, and what the owner may still do.
 
-    The hub asks while it holds its lock, when a deadline fires and when a client goes: never for
-    an event that is published.
+    The hub asks while it holds its lock: when a deadline is due, and when a client is removed. It
+    never asks for a publish.
     """
 
     def may(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
-        """Whether *client* may *verb* events of *topic* now, or is of the hub's own process."""
+        """Whether *client* may *verb* events of *topic* now, or is in the hub's own process."""
         ...
 
     def left_by(self, client: str, pending: Sequence[Recorded]) -> Sequence[Draft]:
-        """What is to be recorded for what a client that goes has said of itself.
+        """The events to record when a client is removed, about what it has announced.
 
-        *pending* are the events of the transaction under way, which no log has yet.
+        *pending* are the events of the current transaction, which are not in the log yet.
         """
         ...
 
 
 class Access(Protocol):
-    """Lets clients in, and says what each of them may do."""
+    """Admits clients, and says what each of them may do."""
 
     def admit(self, token: str, name: str, peer: Peer) -> str:
         """The authenticated name of the client that shows *token* and calls itself *name*.
 
         Raises:
-            ClientDeniedError: It is not let in; that is recorded already.
+            ClientDeniedError: The client is not admitted; that is recorded already.
         """
         ...
 
     def allows(self, client: str, verb: str, topic: str) -> bool:
         """Whether *client* may *verb* ("publish", "subscribe", "read", "work") events of *topic*.
 
-        Of a verb that an event class names in `granted_by`, *topic* is the key of the event.
+        For a verb that an event class names in `granted_by`, *topic* is the key of the event.
 
-        Cheap: it is asked for every topic of every page. Whoever keeps answers drops them when the
-        `watch` of the client is called.
+        It must be cheap: the server calls it for every topic of every page. A caller that caches
+        answers drops them when the `watch` of the client is called.
         """
         ...
 
@@ -72,64 +72,64 @@ class Access(Protocol):
         ...
 
     def granted(self, client: str) -> bool:
-        """Whether *client* was granted anything; one that was not may say hello and no more."""
+        """Whether *client* has any grant; a client without one may only say hello."""
         return any(self.allows_some(client, verb) for verb in VERBS)
 
     def folders(self, client: str) -> Sequence[str]:
-        """The folders in which *client* may ask for work; none where it may in any."""
+        """The folders in which *client* may request work; empty if there is no limit."""
         return ()
 
     def limits(self, name: str) -> Allowance | None:
-        """The limits of whoever *name* belongs to; None for one that is not limited.
+        """The limits of the client to which *name* belongs; None if it has no limits.
 
-        It is asked within the hub, for whatever a client makes it keep: it must not ask the hub.
+        The hub calls it for everything that it keeps for a client: it must not call the hub.
         """
         return None
 
     def limited(self, client: str, what: str, limit: int) -> None:
-        """Record that *client* is at a limit; the same at most once a second, with how often."""
+        """Record that *client* is at a limit; the same at most once a second, with a count."""
         return
 
     def answers(self, client: str, topic: str) -> bool:
-        """Whether *client* may answer the queries of *topic*: whoever may work it, unless said."""
+        """Whether *client* may answer queries of *topic*: by default, if it may work the topic."""
         return self.allows(client, "work", topic)
 
     def holds(self, client: str, subscription: str) -> bool:
-        """Whether *subscription* is the client's to use, as a subscription or as a source.
+        """Whether *client* may use *subscription*, as a subscription or as a source.
 
         Its own are its name and everything below it ("name/..."); others are granted by name.
         """
         ...
 
     def deny(self, client: str, verb: str, topic: str) -> CortexError:
-        """Record that *client* was denied, and give the error to answer with.
+        """Record that *client* was denied, and return the error for the answer.
 
-        The same denial is recorded at most once a second, with how often it came.
+        The same denial is recorded at most once a second, with a count.
         """
         ...
 
     def watch(self, changed: Callable[[str], None]) -> None:
-        """Call *changed* with a client's name whenever its grants change or are taken back.
+        """Call *changed* with a client's name whenever its grants change or are revoked.
 
-        It is called on a thread of the access, and must return soon. Where the client no longer
-        has `standing`, whoever serves it closes its connections.
+        It is called on a thread of the access, and must return soon. If the client no longer has
+        `standing`, the server closes its connections.
         """
         ...
 
     def standing(self, client: str) -> bool:
-        """Whether *client* is still let in: False once it is revoked or its grant has expired."""
+        """Whether *client* is still admitted: not after a revocation, or once its grant expired."""
         ...
 
     def withdrawal(self, client: str) -> Withdraw | None:
-        """What removes all that *client* left, where it is let in no more; None where it stays."""
+        """The request that removes all that *client* left; None while it is admitted."""
         return None if self.standing(client) else Withdraw(client.partition("/")[0])
 
     def connected(self, client: str, peer: Peer) -> None:
-        """Record that *client* is there."""
+        """Record that *client* has connected."""
         ...
 
     def left(self, client: str, peer: Peer, reason: str) -> None:
-        """Record that *client* is gone, and why."""
+        """Record that *client* has left, and why."""
         ...
 
 
@@ -137,7 +137,7 @@ class Open(Access):
     """Everybody may do everything under any name: for tests, and for a hub inside one program."""
 
     def admit(self, token: str, name: str, peer: Peer) -> str:
-        """Whoever comes is who it says it is."""
+        """Every client is who it says it is."""
         return name
 
     def allows(self, client: str, verb: str, topic: str) -> bool:

@@ -1,7 +1,7 @@
-"""What a log holds of cursors, work, deadlines and receipts, against what its hub goes by.
+"""Compares cursors, work, deadlines and receipts on disk with the hub's own state.
 
-A hub reads them once, at its start; from then on it only writes them. What another program changes
-meanwhile has no effect, and is found by comparing the two; what the hub knows is right.
+A hub reads them once, at its start; from then on it only writes them. A change by another program
+has no effect: the comparison finds it, and the hub's state is right.
 """
 
 from collections import Counter

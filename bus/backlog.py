@@ -1,10 +1,10 @@
-"""Work that nobody takes: up to a bound it is kept ready for workers, the rest waits in the log.
+"""Work that nobody takes: a bounded part of it is ready for workers, the rest waits in the log.
 
 The log is the queue. Each event that waits for a worker has a row, which the hub holds in memory
-and reads at every start; a subscription that nobody works would gather them without end. Past a
-bound it gets no more: its cursor says up to where it was routed, and once half of the bound is
-worked, the hub routes on from there, oldest first. Nothing is dropped for it, and nobody who
-publishes is refused because a worker of somebody else is away.
+and reads at every start. Without a bound, a subscription without workers would collect rows for
+ever. Above the bound it gets no more: its cursor says how far it was routed, and when half of the
+bound is done, the hub continues to route from there, oldest first. Nothing is dropped, and no
+publish is refused because another client's worker is away.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Topics by which a component says of an effect that it begins it, or lost sight of it."""
+"""Topics with which a component reports that an effect begins, or that its outcome is unknown."""
 
 from .events.effect import EffectIntended, EffectUnknown
 from .events.step import StepExecute

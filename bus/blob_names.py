@@ -1,4 +1,4 @@
-"""Which blobs are named: by an event, by a deadline's event, or by a blob that is named itself."""
+"""Finds the blobs that an event, a deadline's event or another named blob names."""
 
 import re
 from collections.abc import Iterable

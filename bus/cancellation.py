@@ -1,7 +1,7 @@
-"""Work that nobody wants any more, by what its policy says of the events since.
+"""Finds work that is no longer wanted, by the policy and the events since.
 
-What waits is dropped in the transaction that records the end of its stream; what a worker held at
-that time is dropped when it would be handed out again.
+Waiting work is dropped in the transaction that records the end of its stream. Work that a worker
+held at that time is dropped when it would be handed out again.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""A client of a hub, here or elsewhere: publish, ask, subscribe, work, read."""
+"""A client of a hub, local or remote: publish, ask, subscribe, work, read."""
 
 import base64
 import itertools
@@ -183,7 +183,7 @@ class Client:
         try:
             return self._hub.ask(query, timeout_s)
         except UnicodeEncodeError as error:
-            problem = f"{error.object[error.start : error.end]!a} is no text"
+            problem = f"{error.object[error.start : error.end]!a} is not text"
             raise EventInvalidError(query.topic_name(), problem) from None
 
     def read(

@@ -1,7 +1,7 @@
-"""When deadlines come: some at a time of the log, others once so much time has passed.
+"""When deadlines are due: at a time of the log, or after a duration.
 
-One that says how long it lasts (`after_ns`) waits that long by a clock that nobody sets, however
-the log's time moves meanwhile, and never longer. One that does not comes at its time.
+A deadline with a duration (`after_ns`) uses a clock that nobody sets: it waits exactly so long,
+however the log's time changes meanwhile. A deadline without one is due at its time.
 """
 
 import heapq

@@ -1,9 +1,9 @@
-"""Epochs of a log: who gave out a position, and up to where two histories of one log are the same.
+"""Epochs of a log: who assigned a position, and up to where two histories of one log are the same.
 
-A log that loses its tail (a power cut, a restored backup) gives the same positions out again. So
-each opening of a log begins an epoch with a random id, at the position where the log then ends, and
-whoever remembers a position remembers the epochs that it knew of. Two lists of epochs have a last
-one in common; where that one ended on either side is the last position that both have.
+A log that loses its tail (a power cut, a restored backup) assigns the same positions again. So each
+opening of a log begins an epoch with a random id, at the position where the log then ends. Whoever
+remembers a position remembers the known epochs with it. Take the newest epoch that is in two lists:
+the earlier of its two ends is the last position that both histories have in common.
 """
 
 from collections.abc import Sequence

@@ -8,26 +8,26 @@ CortexError
 │   └── SchemaUnreadableError    no chain of upcasters reaches its schema
 ├── ConflictError            a stream moved on before the caller wrote to it
 ├── CursorError              a commit does not start where the cursor stands
-├── LeaseLostError           the work went to somebody else, or is finished
-├── BegunError               an effect that may happen once was begun before, or is not wanted
-├── TailLostError            the log lost events that the caller had seen: go back, then on
+├── LeaseLostError           another worker has the work, or it is finished
+├── BegunError               an effect that may happen once began before, or is not wanted
+├── TailLostError            the log lost events that the caller had seen
 ├── SubscriptionError        the subscription is unknown, or is of the other kind
 ├── AskTimeoutError          an answer did not come in time
-├── UnansweredError          nobody here answers this query
-├── ClientDeniedError        the hub does not let this client in, or not any more
-├── NotGrantedError          the client is in, and may not do this
-├── WireError                what came over a wire, or was to go, does not fit
+├── UnansweredError          no component here answers this query
+├── ClientDeniedError        the hub does not admit this client, or not any more
+├── NotGrantedError          the client is admitted, and may not do this
+├── WireError                a frame, a version or an address cannot be used
 │   ├── FrameError               the other end does not keep to the protocol
 │   ├── FrameTooLargeError       a frame is over the bound
 │   ├── VersionError             client and hub have no protocol version in common
-│   ├── HubUnverifiedError       whoever listens there is not the hub that was meant
+│   ├── HubUnverifiedError       another hub than the expected one listens there
 │   └── UrlError                 the address cannot be used
 ├── LimitError               the client is at one of its limits
-├── OutcomeUnknownError      a request went out and nobody can say any more whether it was done
+├── OutcomeUnknownError      a request was sent, and it is not known whether it was done
 ├── HubAwayError             the hub cannot be reached
 ├── HubClosedError           the hub was closed
 ├── HubFailedError           a defect in the hub: it failed while it answered
-└── LogError                 the log cannot be used; its tree stands in runtime/log/errors.py
+└── LogError                 the log cannot be used; its tree is in runtime/log/errors.py
     └── DiskFullError           the disk is full: free some space, then repeat
 """
 
@@ -119,8 +119,8 @@ class CursorError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"{self.subscription} stands at {self.actual}, not {self.expected}: "
-            "somebody else committed; fetch again from the cursor"
+            f"the cursor of {self.subscription} is at {self.actual}, not {self.expected}: "
+            "another client committed; fetch again from the cursor"
         )
 
 
@@ -147,15 +147,15 @@ class BegunError(CortexError):
 
     def __str__(self) -> str:
         if self.why == "begun":
-            return f"effect {self.effect_key} was begun before: find out what came of it"
-        return f"effect {self.effect_key} is not wanted any more: leave it"
+            return f"effect {self.effect_key} began before: find out how it ended"
+        return f"effect {self.effect_key} is no longer wanted: do not begin it"
 
 
 class TailLostError(CortexError):
     """The log has lost its newest events, some of which the caller had seen.
 
-    Up to *common* the caller and the log have the same events. What the caller knows of later ones
-    is of another history: drop it, then go on from there.
+    Up to *common* the caller and the log have the same events. Drop everything after it, then
+    continue from there.
     """
 
     def __init__(self, seen: int, common: int) -> None:
@@ -164,9 +164,9 @@ class TailLostError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"the log has lost its events after position {self.common}, and {self.seen} was seen "
-            "already: nothing of this request was recorded; drop what came after "
-            f"{self.common} and go on from there"
+            f"the log has lost its events after position {self.common}, and this client has seen "
+            f"{self.seen}: nothing of this request was recorded; drop everything after "
+            f"{self.common} and continue from there"
         )
 
 
@@ -182,7 +182,7 @@ class SubscriptionError(CortexError):
 
 
 class AskTimeoutError(CortexError, TimeoutError):
-    """An answer did not come in time; the asked component may still be at work."""
+    """An answer did not come in time; the component may still be working on it."""
 
     def __init__(self, topic: str, timeout_s: float) -> None:
         super().__init__(topic, timeout_s)
@@ -193,25 +193,25 @@ class AskTimeoutError(CortexError, TimeoutError):
 
 
 class UnansweredError(CortexError):
-    """Nobody on this bus answers the query."""
+    """No component on this bus answers the query."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
         self.topic = topic
 
     def __str__(self) -> str:
-        return f"nobody answers {self.topic}: start a component that does"
+        return f"no component answers {self.topic}: start one that does"
 
 
 class ClientDeniedError(CortexError):
-    """The hub does not let this client in, or not any more; trying again changes nothing."""
+    """The hub does not admit this client, or not any more; trying again changes nothing."""
 
     def __init__(self, client: str, reason: str) -> None:
         super().__init__(client, reason)
         self.client, self.reason = client, reason
 
     def __str__(self) -> str:
-        return f"the hub does not let {self.client or 'this client'} in: {self.reason}"
+        return f"the hub does not admit {self.client or 'this client'}: {self.reason}"
 
 
 class NotGrantedError(CortexError):
@@ -223,7 +223,7 @@ class NotGrantedError(CortexError):
 
     def __str__(self) -> str:
         does = "have work done in" if self.verb == "workspace" else self.verb
-        said = f"{self.client} may not {does} {self.topic}: where it is meant to, "
+        said = f"{self.client} may not {does} {self.topic}: to allow it, "
         root, topic = self.client.partition("/")[0], shlex.quote(self.topic)
         family, _, plugin = root.partition(".")
         if family == "plugin" and plugin and self.verb == "workspace":
@@ -232,10 +232,10 @@ class NotGrantedError(CortexError):
             return (
                 f"{said}load it again without --deny: `cortex plugin load {plugin}`; or with "
                 f"--grant for every part it may have (`cortex plugin info {plugin}` lists those it "
-                "asks for; one that is missing there belongs into its manifest)"
+                "requests; add a missing one to its manifest)"
             )
         option = "name" if self.verb == "hold" else self.verb
-        return f"{said}the owner of the hub says `cortex client grant {root} --{option} {topic}`"
+        return f"{said}the owner of the hub runs `cortex client grant {root} --{option} {topic}`"
 
 
 class LimitError(CortexError):
@@ -250,17 +250,17 @@ class LimitError(CortexError):
         remedy = "slow down" if self.what.endswith("_per_s") else "give back what it does not use"
         return (
             f"{root} is at its limit of {self.limit} {self.what}: {remedy}; or the owner of the "
-            f"hub says `cortex client grant {root} --limit {self.what}=N`, or sets it for all in "
+            f"hub runs `cortex client grant {root} --limit {self.what}=N`, or sets it for all in "
             "[limits] of config.toml"
         )
 
 
 class WireError(CortexError):
-    """What came over a wire, or was to go over it, does not fit."""
+    """A frame, a version or an address of the wire cannot be used."""
 
 
 class FrameError(WireError):
-    """The other end does not keep to the protocol."""
+    """The other end does not follow the protocol."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -294,12 +294,12 @@ class VersionError(WireError):
     def __str__(self) -> str:
         return (
             f"the client speaks version {self.client} of the wire protocol and the hub {self.hub}: "
-            "upgrade whichever of them speaks the older one"
+            "upgrade the one that speaks the older version"
         )
 
 
 class HubUnverifiedError(WireError):
-    """Whoever listens at the address is not the hub that was meant; it was told nothing."""
+    """Another hub than the expected one listens at the address; nothing was sent to it."""
 
     def __init__(self, url: str, problem: str) -> None:
         super().__init__(url, problem)
@@ -323,7 +323,7 @@ class UrlError(WireError, ValueError):
 
 
 class OutcomeUnknownError(CortexError):
-    """A request went out, no answer came, and nobody can say any more whether it was done."""
+    """A request was sent, no answer came, and it is not known whether it was done."""
 
     def __init__(self, client: str) -> None:
         super().__init__(client)
@@ -331,8 +331,8 @@ class OutcomeUnknownError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"no answer reached {self.client or 'this client'}: it may be recorded, or not. "
-            "Look at the log before you do it again; the same call of the same client is safe"
+            f"no answer reached {self.client or 'this client'}: the request may be recorded or "
+            "not. Look at the log before you repeat it; the same call of the same client is safe"
         )
 
 

@@ -298,7 +298,7 @@ class Hub:
             raise TailLostError(request.after, head)
         seen = self._state.filters.get(request.subscription)
         if seen is None or request.subscription in self._state.queues:
-            raise SubscriptionError(request.subscription, "is no ordered one: subscribe first")
+            raise SubscriptionError(request.subscription, "is not an ordered one: subscribe first")
         return self._pages.page(request, seen, head, self._state.epoch)
 
     def fetch_leased(self, request: StandingClaim, steady_ns: int) -> Claimed | None:

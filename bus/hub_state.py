@@ -1,4 +1,4 @@
-"""What a hub knows beside the log; changed only after a write succeeded."""
+"""The hub's state in memory; it changes only after a write succeeded."""
 
 from collections.abc import Iterable
 from typing import Self

@@ -1,8 +1,9 @@
-"""How much one client may make a hub keep, and do in a second: the bounds and what is counted.
+"""Limits of one client: how much the hub keeps for it, and how much it may do in a second.
 
-All of it is pure. What is kept is counted by the hub's own state machine, by the first part of a
-name ("alice" of "alice/feed/1"), and refused at its door; how fast a client is, is measured where
-its frames come in. Whoever has no `Allowance` is not limited: the owner, what the runtime hosts.
+All of it is pure. The hub's state machine counts what it keeps for a client, by the first part of
+a name ("alice" of "alice/feed/1"), and refuses more. The server measures how fast a client is,
+where its frames arrive. A client without an `Allowance` has no limit: the owner, and what the
+runtime hosts.
 """
 
 from collections.abc import Callable, Iterable, Mapping

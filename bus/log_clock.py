@@ -1,9 +1,9 @@
-"""The time of a log: it follows the machine's clock, but not where that is set back.
+"""The time of a log: it follows the machine's clock, but never goes back.
 
-Recorded time never goes back. Where the clock does, the log's time goes on from where it is, ahead
-of the clock by as much, until the clock is set forward again: what waits is measured from there,
-and nothing has to wait until the clock is as far as it was. A clock that is set forward takes the
-log's time with it; how much of that did not pass is said, since what only has to last goes on.
+If somebody sets the clock back, the log's time continues from where it is, ahead of the clock by
+the difference, until somebody sets the clock forward again. Waiting times are measured by the log's
+time, so nothing waits until the clock has caught up. If somebody sets the clock forward, the log's
+time follows; the clock reports how much of that did not pass, so that durations keep their length.
 """
 
 import msgspec

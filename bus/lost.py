@@ -1,7 +1,7 @@
-"""Refuses what speaks of events that the log has lost; looked at where an epoch is not the newest.
+"""Refuses requests about events that the log has lost; needed if an epoch is not the newest.
 
-A request may come from before the hub's last opening: most of what it speaks of is still so, and it
-is done. What it says of positions, versions and numbers must be from the part that was kept.
+A request may come from before the hub's last opening. Most of it still holds, and the hub does it.
+Its positions, versions and numbers must be from the part of the log that was kept.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Where what is asked for works: a folder, which a grant may bound."""
+"""The folder in which requested work runs; a grant may limit it."""
 
 import os
 from collections.abc import Iterable

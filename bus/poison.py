@@ -1,8 +1,8 @@
-"""Which tries of an event are held against it, so that the guilty is parked and nobody else.
+"""Which tries of an event count against it, so that only the event at fault is parked.
 
-Every try is counted on disk before it begins. What is found there at opening was tried in lives of
-the hub that fell; their end is nobody's verdict on the event. One that was under way in several
-falls is a *suspect*: suspects are tried one at a time, so that the next fall tells them apart.
+Every try is counted on disk before it begins. A try that is found there at opening ended with the
+hub, which says nothing about the event. An event that was being tried in several crashes is a
+*suspect*: suspects are tried one at a time, so that the next crash shows which one is at fault.
 """
 
 from typing import Self

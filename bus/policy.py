@@ -1,8 +1,8 @@
-"""What a hub is told of the requests that it carries: it knows the meaning of none of them.
+"""The policy of a hub: what requests mean, of which the hub itself knows nothing.
 
-Whoever makes the hub hands it a policy. Requests of some topics are *reported* where nobody takes
-them, and looked at while they wait; events that *end* their stream cancel the requests of it that
-wait; a later event may take one request back; and an effect that may happen once only begins once.
+Whoever makes the hub supplies the policy. Requests of some topics are *reported* if no worker takes
+them, and checked while they wait. Events that *end* their stream cancel its waiting requests. A
+later event may withdraw a single request. An effect that may happen only once begins only once.
 """
 
 from collections.abc import Callable, Collection, Iterable

@@ -1,4 +1,4 @@
-"""What a client needs of a hub, wherever that is: in this process, or at the end of a wire."""
+"""The interface of a hub that a client uses, for a local and for a remote hub."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -26,12 +26,12 @@ class HubPort(Protocol):
 
     @property
     def epochs(self) -> Epochs:
-        """Of the log, the newest last; the same object for as long as the hub is the same."""
+        """Epochs of the log, the newest last; the same object while the hub is the same."""
         ...
 
     @property
     def seen(self) -> int:
-        """The newest position that this program was told of; 0 where it is the hub's own."""
+        """The newest position that this program has seen; 0 in the hub's own process."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class HubPort(Protocol):
 
     @property
     def away(self) -> bool:
-        """Whether it was not there when it was last looked for."""
+        """Whether the hub was away at the last attempt to reach it."""
         ...
 
     def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
@@ -52,8 +52,8 @@ class HubPort(Protocol):
             HubClosedError: The hub was closed before.
             HubAwayError: The hub could not be reached for longer than a client waits; nothing of
                 these requests was sent.
-            OutcomeUnknownError: They were sent, and no answer came for as long. The same requests
-                again are answered with what became of them, and not done twice.
+            OutcomeUnknownError: They were sent, and no answer came in that time. If they are sent
+                again, the hub answers with their outcome, and does not do them twice.
         """
         ...
 
@@ -62,7 +62,7 @@ class HubPort(Protocol):
         ...
 
     def fetch(self, request: Fetch, wait_s: float = 0.0) -> Page:
-        """The next page; waits up to *wait_s* for something to come where there is nothing yet."""
+        """The next page; waits up to *wait_s* if there is nothing yet."""
         ...
 
     def watch(self, subscription: str, wake: Wake) -> None:
@@ -70,7 +70,7 @@ class HubPort(Protocol):
         ...
 
     def unwatch(self, subscription: str, wake: Wake) -> None:
-        """Take back a `watch`."""
+        """Undo a `watch`."""
         ...
 
     def alarm(self, at_ns: int, wake: Wake) -> None:
@@ -82,17 +82,17 @@ class HubPort(Protocol):
         ...
 
     def unanswer(self, query: type[Event]) -> None:
-        """Take back an `answer`."""
+        """Undo an `answer`."""
         ...
 
     def ask(self, query: Query, timeout_s: float) -> Event:
-        """Put *query* to the component that answers it, past the log."""
+        """Ask *query* of the component that answers it; the log does not record it."""
         ...
 
     def last_number(self, client: str) -> int:
-        """The number of the newest numbered publish under this name; 0 where there is none."""
+        """The number of the newest numbered publish under this name; 0 if there is none."""
         ...
 
     def close(self) -> None:
-        """Let go of the hub; what was acknowledged is on disk."""
+        """Disconnect from the hub; what was acknowledged is on disk."""
         ...

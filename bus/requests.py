@@ -1,7 +1,7 @@
-"""What a client may ask of a hub, and what it is answered; these are the frames of the wire.
+"""The requests of clients and the answers of hubs; the frames of the wire carry them.
 
-Every request but `Fetch` changes something and is answered once that is durable. A refused request
-leaves nothing behind, and its neighbours in the batch alone.
+Every request but `Fetch` changes something, and is answered when that is durable. A refused request
+changes nothing, and does not affect the other requests of its batch.
 """
 
 import contextlib
@@ -41,8 +41,8 @@ Pair = tuple[str, str | None]  # topic, "family.*" or "*"; key, None for every k
 class Due(msgspec.Struct, frozen=True, array_like=True):
     """A recorded deadline: *draft* is appended at *due_ns* unless *name* is forgotten before.
 
-    Times are the log's. One that is to last says so: it comes once `after_ns` have passed since
-    `due_ns - after_ns`, by a clock that nobody sets, whatever the log's time does meanwhile.
+    Times are the log's. With `after_ns`, the deadline is a duration: it is due when `after_ns` have
+    passed since `due_ns - after_ns`, by a clock that nobody sets.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Due(msgspec.Struct, frozen=True, array_like=True):
     after_ns: int = 0  # how long it lasts; 0: it is for a time, however soon that comes
 
     def check(self) -> None:
-        """Refuse at the door what no log can hold.
+        """Refuse what a log cannot store.
 
         Raises:
             EventInvalidError: Its time is out of range, its name is no text, or its event expects a
@@ -81,14 +81,14 @@ def refuse_no_text(topic: str, name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise EventInvalidError(topic, f"the deadline name {name!a} is no text") from None
+        raise EventInvalidError(topic, f"the deadline name {name!a} is not text") from None
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Base of what a client asks; the class name is the tag on the wire.
+    """Base of the requests of clients; the tag is its name on the wire.
 
-    A request that speaks of positions, versions or numbers says in `log_epoch` in which epoch of
-    the log its client came to know them; 0 where it does not know. What the log has lost since is
+    A request with positions, versions or numbers says in `log_epoch` in which epoch of the log its
+    client learned them; 0 if it does not know. If the log has lost them since, the request is
     refused with `TailLostError`.
     """
 
@@ -136,7 +136,7 @@ class Fetch(Request, frozen=True, tag="fetch"):
 
 
 class Commit(Request, frozen=True, tag="commit"):
-    """Move a cursor and append what came of the events it passes, in one transaction."""
+    """Move a cursor and append the results of the events it passes, in one transaction."""
 
     subscription: str
     after: int  # where the cursor stands
@@ -164,17 +164,17 @@ class Claim(Request, frozen=True, tag="claim"):
 
 
 class StandingClaim(Claim, frozen=True, tag="standing_claim"):
-    """Take work; where there is none, the next that comes is taken in its own transaction.
+    """Take work; if there is none, the next work is leased in the transaction that appends it.
 
-    It stands until its claimant claims again, and is then answered without a transaction. Only for
-    claimants in the hub's own process, which end with it: no client sends it.
+    The claim lasts until its claimant claims again, which is then answered without a transaction.
+    Only for claimants in the hub's own process, which end with it: no client sends it.
     """
 
     claimant: str = ""  # unique among those that claim
 
 
 class StandDown(Request, frozen=True, tag="stand_down"):
-    """Take back the claim that stands for *claimant*; what was taken for it is free again."""
+    """Withdraw the standing claim of *claimant*; work that was leased for it is free again."""
 
     claimant: str
 
@@ -190,7 +190,7 @@ class Renew(Request, frozen=True, tag="renew"):
 
 
 class Finish(Request, frozen=True, tag="finish"):
-    """End one event's work and append what came of it, in one transaction."""
+    """End one event's work and append its results, in one transaction."""
 
     subscription: str
     position: int
@@ -212,10 +212,10 @@ class Release(Request, frozen=True, tag="release"):
 
 
 class Once(Request, frozen=True, tag="once"):
-    """Requests that are done together, and not again where this comes a second time.
+    """Requests that are done together, and not again if this comes a second time.
 
-    The answers are kept in the same transaction, one line a lane of the client. Refused ones leave
-    nothing behind, as everywhere, and the others alone.
+    The answers are kept in the same transaction, one row for each lane of the client. A refused
+    request changes nothing, as everywhere, and does not affect the others.
     """
 
     number: int  # a random tag of the caller's life in the upper half, its own count in the lower
@@ -226,7 +226,7 @@ class Once(Request, frozen=True, tag="once"):
 class Withdraw(Request, frozen=True, tag="withdraw"):
     """Remove what a client left: deadlines, subscriptions with their work, announcements.
 
-    No wire carries it: the hub's own process asks, for a client that is not let in any more.
+    No client sends it: the hub's own process does, for a client that is no longer admitted.
     """
 
     client: str
@@ -234,18 +234,18 @@ class Withdraw(Request, frozen=True, tag="withdraw"):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Base of what a hub answers."""
+    """Base of the answers of a hub."""
 
 
 class Appended(Answer, frozen=True, tag="appended"):
-    """Done and durable; the request's events stand at *first* to *last*, 0 and 0 for none."""
+    """Done and durable; the request's events are at *first* to *last*, 0 and 0 for none."""
 
     first: int = 0
     last: int = 0
 
 
 class Subscribed(Answer, frozen=True, tag="subscribed"):
-    """The subscription stands at *cursor*."""
+    """The subscription exists, with its *cursor*."""
 
     cursor: int
     head: int
@@ -278,7 +278,7 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Claimed(Answer, frozen=True, tag="claimed"):
-    """What was taken, oldest first; empty where nothing is to be had now."""
+    """The leased work, oldest first; empty if there is none now."""
 
     leases: tuple[Lease, ...]
     waiting: bool = False  # where nothing was to be taken: there is some
@@ -287,8 +287,8 @@ class Claimed(Answer, frozen=True, tag="claimed"):
 class Attempted(Answer, frozen=True, tag="attempted"):
     """How often the event after the cursor was tried, this try included.
 
-    0: not now, for another event that may be to blame for falls of the hub is tried alone. The
-    subscription is woken when it is done.
+    0: not now, because an event that may have crashed the hub is being tried alone. The hub wakes
+    the subscription when that is done.
     """
 
     attempts: int
@@ -296,7 +296,7 @@ class Attempted(Answer, frozen=True, tag="attempted"):
 
 
 class Refused(Answer, frozen=True, tag="refused"):
-    """The request left nothing behind; *code* and *fields* make the error again."""
+    """The request changed nothing; *code* and *fields* rebuild the error."""
 
     code: str
     fields: tuple[str | int | float | None, ...]
@@ -319,7 +319,7 @@ class Refused(Answer, frozen=True, tag="refused"):
 
 
 class Done(Answer, frozen=True, tag="done"):
-    """The answers of what was asked together, in order."""
+    """The answers to requests that were sent together, in order."""
 
     answers: tuple[Answer, ...]
 

@@ -1,4 +1,4 @@
-"""Names that an event is filed under hold no secret: they are recorded as they are."""
+"""Checks that the names of an event contain no secret, because they are recorded as they are."""
 
 from collections.abc import Callable, Sequence
 

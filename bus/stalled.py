@@ -1,10 +1,10 @@
-"""What is said when nobody takes a request: it is recorded beside the request, and that waits.
+"""Reports requests that no worker takes; the report is recorded, and the request waits.
 
-Where no subscription sees it, that is said in the transaction that records it. Where one does and
-nobody claims from its queue (its worker was killed, hangs, or was never started again), the queue
-is looked at from time to time: a request that has waited there from one look to the next, while no
-worker showed a sign of life, is reported once for each time it became free. Where its worker is
-known to be gone, the look comes soon.
+If no subscription matches a request, the hub reports it in the transaction that records it. If one
+does and no worker claims from its queue (the worker was killed, hangs, or was never started), the
+hub checks the queue at intervals: it reports a request that was there at two checks in a row while
+no worker showed a sign of life, once for each time the request became free. If its worker is known
+to be gone, the check comes soon.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,8 +1,8 @@
-"""Claims that stand: idle workers to whom the next work is leased as it is appended.
+"""Standing claims: the hub leases new work to an idle worker in the transaction that appends it.
 
-A worker that waits would be woken by the transaction that appends its work, and claim it in one of
-its own. Instead the work is leased to it at once, and its next claim, which it makes when it is
-woken, is answered from memory. The lease, its epoch and the attempt are on disk like any other.
+Otherwise that transaction would wake the worker, which would then claim the work in a second
+transaction. With a standing claim the work is leased at once, and the next claim of the woken
+worker is answered from memory. Lease, epoch and attempt are on disk like any other.
 """
 
 from collections.abc import Collection, Iterable

@@ -1,7 +1,7 @@
-"""Connections that nobody has proved anything on yet: how many are kept, from where, how long.
+"""Limits connections that are not authenticated yet: how many, from where, for how long.
 
-A policy and no more: it holds no socket, so that every carrier can ask the same one. Whoever has
-proved who it is, is no stranger any more, and no stranger ever costs it its connection.
+It is a policy only and holds no socket, so every carrier can use the same one. An authenticated
+connection no longer counts here, and never loses its place to one that is not.
 """
 
 import ipaddress

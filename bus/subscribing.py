@@ -1,4 +1,4 @@
-"""Where a subscription stands once it is made, or taken up again."""
+"""The initial position of a subscription that is made or taken up again."""
 
 from collections.abc import Callable
 from datetime import datetime

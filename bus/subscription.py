@@ -1,4 +1,4 @@
-"""What a client holds of a subscription: events in order with a cursor, or work with leases."""
+"""The client's side of a subscription: events in order with a cursor, or work with leases."""
 
 import contextlib
 import threading
@@ -47,7 +47,7 @@ class Subscription:
         self.resume()
 
     def resume(self) -> None:
-        """Go back to the cursor: what was handed out and not committed is handed out again."""
+        """Go back to the cursor: events that were returned and not committed are returned again."""
         standing = _kind(self._hub.ask_one(self._client, self._wanted), Subscribed)
         self.cursor = self._seen = standing.cursor
         epochs = self._hub.epochs
@@ -55,11 +55,11 @@ class Subscription:
         self._epochs = epochs if known else (Epoch(standing.log_epoch, 0),)
 
     def next(self, wait_s: float = 0.0) -> list[Recorded]:
-        """The events after the last ones; waits up to *wait_s* where there are none.
+        """The events after the last ones; waits up to *wait_s* if there are none.
 
         Raises:
-            TailLostError: The log has lost some of what was handed out: drop that. The next call
-                goes on from the cursor as the hub has it.
+            TailLostError: The log has lost some of the returned events: drop those. The next call
+                continues from the hub's cursor.
         """
         request = Fetch(
             self.name, self._seen, ring_after=self._ring, log_epoch=_newest(self._epochs)
@@ -74,14 +74,14 @@ class Subscription:
         """Move the cursor and append *events* in one transaction.
 
         Args:
-            events: What came of the events that the cursor passes.
-            through: Where it goes; None for behind everything that was handed out.
+            events: The results of the events that the cursor passes.
+            through: The new cursor; None for the last returned event.
 
         Returns:
-            Position of the last of *events*; 0 where there are none.
+            Position of the last of *events*; 0 if there are none.
 
         Raises:
-            CursorError: Somebody else moved the cursor; nothing was appended. `resume`, then go on.
+            CursorError: Another client moved the cursor; nothing was appended. Call `resume`.
             TailLostError: As for `next`; nothing was appended.
         """
         position = max(self.cursor, self._seen if through is None else through)
@@ -93,7 +93,7 @@ class Subscription:
         return answer.last
 
     def remove(self) -> None:
-        """Remove it, cursor and all."""
+        """Remove the subscription with its cursor."""
         self._hub.ask_one(self._client, Unsubscribe(self.name))
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Things that come often and are reported seldom: pure, on a clock that is handed in."""
+"""Limits how often repeated things are reported: pure, on a clock that is passed in."""
 
 
 class Throttle:

@@ -135,9 +135,7 @@ class Vocabulary:
             return False
         # Whoever is allowed a topic is not thereby allowed any stream, or to keep it off the log.
         if placed(event) != (draft.stream, draft.key) or ephemeral != draft.ephemeral:
-            raise EventInvalidError(
-                draft.topic, "its stream, key or kind are not those that its body says"
-            )
+            raise EventInvalidError(draft.topic, "its stream, key or kind does not match its body")
         # Mostly it serves the execution whose stream it is in.
         return (serves is not None and serves not in draft.stream) or subject is not None
 

@@ -1,4 +1,4 @@
-"""What a client left at a hub: it goes with the client, and acts by what that may do then."""
+"""What a client leaves at a hub: removed with its grant, limited by its grant until then."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator

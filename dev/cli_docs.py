@@ -98,7 +98,7 @@ Generated from the code; `python dev/cli_docs.py` writes it again.
   traceback, `CORTEX_LOG=debug` (or `trace`, `info`) the runtime's own log.
 * **An execution** is named by its id, or by the beginning of the id, if it is unique.
 * **The runtime.** Commands that read (`execution list`, `show`, `find`, `trace`, `events`,
-  `doctor`) work beside a running runtime. Commands that record use the hub that is [up](up.md). If
+  `doctor`) work while a runtime runs. Commands that record use the hub that is [up](up.md). If
   none is, they start a runtime. A home has only one at a time: if another command has it, they end
   with 4 and name that process. Ctrl-C in that command, or `kill -INT`, pauses what it runs; when it
   has ended, repeat the command.

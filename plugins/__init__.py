@@ -1,4 +1,4 @@
-"""The guests: components that come from outside the runtime, with just what they were granted."""
+"""Plugins: components from outside the runtime, limited to what they were granted."""
 
 from .checking import problems_of
 from .errors import PluginInvalidError, PluginRefusedError, PluginUnknownError, UnconfinedError

@@ -1,4 +1,4 @@
-"""Whether a plugin's components are what its manifest says: for its tests, and before a load."""
+"""Whether a plugin's components match its manifest: for its tests, and before a load."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -103,6 +103,6 @@ def _effects(manifest: Manifest, components: Sequence[type[Component]]) -> Itera
         said = known.get(name)
         if name not in known:
             there = ", ".join(known) or "none"
-            yield f"effects names {name[:60]!r}, which is none of its actions and tools: {there}"
+            yield f"effects names {name[:60]!r}, which is not one of its actions and tools: {there}"
         elif said is not None and said != effect:
-            yield f"{name} declares the effect {said}, and the manifest says {effect}: say it once"
+            yield f"{name} declares the effect {said}, and the manifest says {effect}: remove one"

@@ -59,7 +59,7 @@ class PluginSilentError(PluginRefusedError):
     """A plugin's package does not say what it is, mostly since it cannot be imported."""
 
     def __init__(self, plugin: str, why: str) -> None:
-        super().__init__(f"does not say what it is: {why}")
+        super().__init__(f"does not describe itself: {why}")
         self.args = plugin, why  # or it does not survive the trip between processes
         self.plugin = plugin
 

@@ -101,7 +101,7 @@ def manifest_here(plugin: Installed) -> Manifest:
         problem = f"module {module}: {why_not_imported(module, error)}"
         raise PluginRefusedError(problem) from error
     if not isinstance(found, Manifest):
-        raise PluginRefusedError(f"{plugin.where} is no cortex.plugins.Manifest")
+        raise PluginRefusedError(f"{plugin.where} is not a cortex.plugins.Manifest")
     return found.check()
 
 

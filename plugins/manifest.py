@@ -171,11 +171,11 @@ def _versions(manifest: Manifest) -> Iterator[str]:
     try:
         Version(manifest.version)
     except InvalidVersion:
-        yield f"version {manifest.version[:40]!r} is no version: write it as '1.2.0'"
+        yield f"version {manifest.version[:40]!r} is not a version: write it as '1.2.0'"
     try:
         SpecifierSet(manifest.cortex)
     except InvalidSpecifier:
-        yield f"cortex {manifest.cortex[:40]!r} is no range: write it as '>=0.1,<0.2'"
+        yield f"cortex {manifest.cortex[:40]!r} is not a range: write it as '>=0.1,<0.2'"
 
 
 def _published(manifest: Manifest, topic: str) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _published(manifest: Manifest, topic: str) -> Iterator[str]:
     elif GUARDED.matches(topic):
         yield f"publishes {topic}: the runtime alone says it"
     elif topic not in VOCABULARY:
-        yield f"publishes {topic}: that is no topic; its own start with {own}"
+        yield f"publishes {topic}: that is not a topic; its own start with {own}"
     elif topic == ASK_MODELS and not manifest.wants.models:
         yield f"publishes {topic}: name the models that it asks in wants.models"
 
@@ -206,7 +206,7 @@ def _subscribed(pattern: str) -> Iterator[str]:
     elif topic.startswith(FOREIGN):
         return
     elif topic not in VOCABULARY:
-        yield f"subscribes {pattern}: {topic} is no topic"
+        yield f"subscribes {pattern}: {topic} is not a topic"
     elif keyed and VOCABULARY.classes()[topic].routing is None:
         yield f"subscribes {pattern}: {topic} has no key"
 

@@ -1,4 +1,4 @@
-"""Where Python would look for modules if it started now, which a hub did long ago."""
+"""Where Python would look for modules if it started now; a hub started long ago."""
 
 import importlib
 import json

@@ -24,7 +24,9 @@ def secret(home: Path, name: str, environment: Mapping[str, str] = os.environ) -
         PluginRefusedError: There is none, or others may read its file.
     """
     if not _NAME.fullmatch(name):
-        raise PluginRefusedError(f"{name[:80]!r} is no name of a secret: use capitals, digits, _")
+        raise PluginRefusedError(
+            f"{name[:80]!r} is not a name of a secret: use capitals, digits, _"
+        )
     if environment.get(name):
         return environment[name]
     path = home / FOLDER / name

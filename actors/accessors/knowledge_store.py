@@ -20,7 +20,7 @@ from cortex.runtime.retrieval import RetrievalError
 from ..opened_knowledge import LONGEST_ASKED, OpenedKnowledge, told
 
 MOST_PASSAGES = 100  # in one answer
-EMPTY = "an empty text finds nothing: say what is to be found"
+EMPTY = "an empty text finds nothing: say what to find"
 
 
 class KnowledgeStoreAccessor(Component):

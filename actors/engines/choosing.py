@@ -24,9 +24,7 @@ NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
 ANSWER_TOKENS = 1_500  # that a model may answer with where the compiler set no headroom apart
 LET_GO = "`needs: { sensitivity: internal }` lets it go to others"
-NOBODY_CHOOSES = (
-    "no model is configured that chooses what is done: name one under [models] in config.toml"
-)
+NOBODY_CHOOSES = "no configured model can choose actions: name one under [models] in config.toml"
 ONCE_MORE = "its answer did not fit, and there is no better model: it is asked once more"
 LASTING = ("unreachable", "unauthorised")  # failures that the next try would meet again
 

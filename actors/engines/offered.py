@@ -43,7 +43,7 @@ def show_tools(
     items, notes = _skills(seen)
     if seen.packs:
         items.insert(0, _packs(seen))
-    missing = [f"nobody offers the tool or pack {name}" for name in may.unknown]
+    missing = [f"no component or server offers the tool or pack {name}" for name in may.unknown]
     return ShownTools(_tools(may, seen), tuple(items), (*missing, *notes))
 
 

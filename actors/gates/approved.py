@@ -46,7 +46,7 @@ class Approved(Component):
         if event.answer == "approved":
             return Verdict.passed(question=asked.question, **who)
         if event.answer:
-            reason = f"{event.by or 'somebody'} denied it"
+            reason = f"{event.by or 'a person'} denied it"
             return Verdict.failed(reason, question=asked.question, **who)
         who_may = f" ({' or '.join(asked.by)} may answer)" if asked.by else ""
         return Verdict.waiting(f"{asked.question}{who_may}")
@@ -57,7 +57,7 @@ class Approved(Component):
         if asked.by and event.by not in asked.by:
             return f"not {by}: {' or '.join(asked.by)} may answer"
         if asked.not_by_requester and (not event.by or self._asked_for(event)):
-            return f"not {by}, who asked for it: somebody else may answer"
+            return f"not {by}, who requested it: another person may answer"
         return ""
 
     def _asked_for(self, event: GateEvaluate) -> bool:

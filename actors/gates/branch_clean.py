@@ -47,7 +47,7 @@ class BranchClean(Component):
             raise StepError(str(error)) from error
         if status.returncode:
             said = status.stderr.decode(errors="replace").strip().splitlines() or ["git failed"]
-            raise StepError(f"{event.workspace} is no git checkout: {said[-1]}")
+            raise StepError(f"{event.workspace} is not a git checkout: {said[-1]}")
         head, *changed = [e for e in status.stdout.decode(errors="replace").split("\0") if e]
         branch = head.removeprefix("## ").removeprefix(NO_COMMITS).partition("...")[0]
         if changed:

@@ -17,7 +17,7 @@ def open_plain(path: Path) -> BinaryIO:
     file = open(path, "rb", opener=_at_once)  # noqa: SIM115  # the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError("it is no plain file")
+        raise OSError("it is not a plain file")
     return file
 
 
@@ -53,7 +53,7 @@ def replace_plain(path: Path, data: bytes, staging: str) -> None:
     """
     had = _status(path)
     if had is not None and not stat.S_ISREG(had.st_mode):
-        raise OSError("it is no plain file")
+        raise OSError("it is not a plain file")
     if had is not None and not os.access(path, os.W_OK):  # which a rename would not ask
         raise PermissionError("it may not be written")
     staged = path.parent / f".{staging}"

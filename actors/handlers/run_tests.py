@@ -165,7 +165,7 @@ class RunTests(Component):
             changed = changed_since(root, began_ns, event.timeout_s)
             tree = "" if changed else tree_of(root, home)
         except (RepairError, TimeoutExpired) as error:
-            problem = f"what the tests ran on cannot be told: {error}"
+            problem = f"the digest of the tested files cannot be taken: {error}"
             raise StepError(problem, retry=False) from error
         return msgspec.structs.replace(result, tree=tree, changed=changed)
 

@@ -36,8 +36,8 @@ from .shell import UNKEPT
 
 TIMEOUT_S = 30.0
 SAID_CHARS = 200  # of a program that failed
-UNHEARD = "it was posted, and whoever did it ended before an answer came"
-NOBODY = "one is told at a time: give one of `command`, `webhook` and `webhook_env`"
+UNHEARD = "it was posted, and the process that did it ended before an answer came"
+NOBODY = "a step notifies one receiver: give one of `command`, `webhook` and `webhook_env`"
 TEAM = "CORTEX_WEBHOOK"  # the variable that holds the web hook where the step names nobody
 
 
@@ -192,7 +192,7 @@ def _tell_hook(
         repair.hook_secret(asked.secret_env) if asked.secret_env else None,
         min(asked.timeout_s, step.timeout_s),
     )
-    step.summary = f"told {url.host}, which answered {status}"
+    step.summary = f"posted to {url.host}, which answered {status}"
     return SendNotificationResult("webhook", status, said.key)
 
 

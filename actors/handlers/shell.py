@@ -27,7 +27,7 @@ from cortex.runtime.secrets import Mask
 INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
 SAID_LINES = 3  # of a program that failed, in the error
 SAID_CHARS = 200  # of each of these lines, the last ones
-UNKEPT = "it was begun by a worker without a home, which kept no record of it"
+UNKEPT = "a worker without a home began it, and kept no record of it"
 
 
 class ShellParameters(msgspec.Struct, frozen=True):

@@ -117,7 +117,7 @@ class WriteCode(Component):
             problem = f"the worktree cannot be written: {error.strerror or error}"
             raise StepError(problem) from error
         if not patched:
-            raise StepError("the edits change nothing: `new` is what stands there already")
+            raise StepError("the edits change nothing: the file already has `new`")
         said = " ".join(answer.summary.split())[:SUMMARY_CHARS]
         noun = "file" if len(patched) == 1 else "files"
         step.summary = f"{len(patched)} {noun} changed on {tree.branch}: {said}"
@@ -183,14 +183,14 @@ def _apply(tree: Worktree, sources: Sources, checkout: str, answer: WriteCodeAns
 def _answer_of(event: StepExecute) -> WriteCodeAnswer:
     data = event.answer.get("data")
     if data is None:
-        raise StepError("the model gave no edits: this step needs one that can write code")
+        raise StepError("the model returned no edits: this step needs one that can write code")
     try:
         answer = msgspec.convert(data, WriteCodeAnswer)
     except msgspec.ValidationError as error:
-        problem = f"the model's edits are not what was asked for: {error}"
+        problem = f"the model's edits do not have the form that was asked for: {error}"
         raise StepError(problem) from error
     if not answer.edits:
-        raise StepError("the model gave no edits: at least one is needed")
+        raise StepError("the model returned no edits: at least one is needed")
     return answer
 
 

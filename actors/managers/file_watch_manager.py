@@ -105,7 +105,7 @@ class FileWatchManager(Component):
                 yield [*map(self._change, batch)]
         except (OSError, RuntimeError) as error:
             # A name that is not UTF-8, no more watches to be had, or a folder that just went.
-            instead = f"the files are looked at every {AGAIN_S:.0f} s"
+            instead = f"Cortex checks the files every {AGAIN_S:.0f} s"
             log.warning("watching_failed", error=str(error), instead=instead)
             yield from self._looked_for(tree)
 

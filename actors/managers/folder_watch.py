@@ -128,7 +128,7 @@ class FolderWatch:
             log.warning(
                 "watching_failed",
                 error=problem,
-                instead=f"the files are looked at every {AGAIN_S:.0f} s",
+                instead=f"Cortex checks the files every {AGAIN_S:.0f} s",
             )
 
     def _changes(self, folders: frozenset[str]) -> Iterator[set[str]]:

@@ -265,7 +265,9 @@ class ProcessManager(Component):
         """Let nothing wait that a client said whose grant is gone."""
         for held in self._unmatched.of_client(event.client):
             yield forgotten(held.event)
-            yield not_matched(held.event, f"the grant of {event.client}, who said it, was revoked")
+            yield not_matched(
+                held.event, f"the grant of {event.client}, which published it, was revoked"
+            )
             self._unmatched.drop(held.event)
 
     def _scheduled(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
@@ -283,7 +285,7 @@ class ProcessManager(Component):
         else:
             reason = f"it came {firing.late_s:.0f} s late, and {name} skips missed times"
             if firing.early:
-                reason = f"it came before its time, as the clock was set back; {name} waits for it"
+                reason = f"it came too early, because the clock was set back; {name} waits for it"
             elif schedule.missed != "skip":
                 reason = f"{name} ran for that time already, before the clock was set back"
             yield not_matched(event, reason)

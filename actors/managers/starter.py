@@ -56,7 +56,7 @@ class Starter:
     def _led(self, event: ExecutionRequest, delivery: Delivery) -> ExecutionStarted | Refusal:
         """Ad-hoc work towards a goal."""
         if event.process or event.inputs:
-            return Refusal("a goal of its own belongs to ad-hoc work: name no process, no inputs")
+            return Refusal("a request with a goal is ad-hoc work: name no process and no inputs")
         refused = self._goals.refused(delivery.source, delivery.time_ns)
         if refused:
             return Refusal(refused)

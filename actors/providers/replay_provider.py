@@ -98,7 +98,7 @@ class ReplayProvider(Component):
             raise CallFailedError(
                 "missing",
                 f"its log holds {answers.count(event.prompt)} answers to prompt {event.prompt}, "
-                f"and this asks for number {number + 1}: the prompt or the course has changed",
+                f"and this asks for number {number + 1}: the prompt or the execution has changed",
             )
         usage = Usage(
             input=max(0, found.input_tokens),  # earlier versions recorded whatever was told

@@ -58,7 +58,7 @@ def failed(event: ToolCall, error: str, kind: str = "failed") -> ToolFailed | To
 
 def late(event: ToolCall) -> ToolFailed | ToolDenied:
     """The tool did not give anything in time."""
-    return failed(event, f"{event.tool} gave nothing within {event.timeout_s:g} s", "timeout")
+    return failed(event, f"{event.tool} returned nothing within {event.timeout_s:g} s", "timeout")
 
 
 def unknown(event: ToolCall, delivery: Delivery, reason: str) -> EffectUnknown:

@@ -131,7 +131,7 @@ class _ToolRequest:
         """What the tool gave; `LATE` where its time was over before."""
         event, step = self._event, self._step
         if told is LATE and self._once:
-            reason = f"it gave nothing within {event.timeout_s:g} s"
+            reason = f"it returned nothing within {event.timeout_s:g} s"
             return (unknown(event, self._delivery, reason),)
         if told is LATE:
             return (late(event),)

@@ -95,7 +95,7 @@ class CommandTools(Component):
         """Run a program and get its exit code and the end of what it said."""
         event = step.event
         if step.begun and self._passing is not None:
-            raise ToolUnknownError("a worker without a home began it, which kept no record of it")
+            raise ToolUnknownError("a worker without a home began it, and kept no record of it")
         limit_s = min(self._settings.timeout_s, event.timeout_s)
         timeout_s = min(asked.timeout_s or limit_s, limit_s)
         try:

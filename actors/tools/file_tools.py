@@ -164,7 +164,7 @@ class FileTools(Component):
     def _named(self, handle: str, event: ToolCall) -> str:
         """The digest that *handle* stands for, if an event of the execution names it."""
         if self._history is None:
-            raise ToolError("results cannot be read here: there is no log beside this component")
+            raise ToolError("results cannot be read here: this component has no log")
         named: set[str] = set()
         claimed: set[str] = set()  # by a model, before anything was kept under it
         asked = AskedSoFar()
@@ -183,7 +183,7 @@ class FileTools(Component):
         fits = {d for d in named if d.startswith(handle)} if len(handle) >= SHORTEST_HANDLE else ()
         if len(fits) == 1:
             return next(iter(fits))
-        problem = "fits several results: give more of it" if fits else "names no result here"
+        problem = "fits several results: give more of the id" if fits else "names no result here"
         raise ToolError(f"{handle[:80]!r} {problem}", "wrong_arguments")
 
 

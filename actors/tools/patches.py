@@ -75,7 +75,7 @@ def _plain(patch: str) -> str:
     fenced = _FENCE.match(patch)
     text = fenced[1] if fenced else patch
     if "\0" in text or not _HEADER.search(text) or not _CHANGE.search(text):
-        problem = "that is no unified diff: it needs `--- a/PATH`, `+++ b/PATH` and `@@` lines"
+        problem = "that is not a unified diff: it needs `--- a/PATH`, `+++ b/PATH` and `@@` lines"
         raise ToolError(problem, "wrong_arguments")
     if _BINARY.search(text):
         raise ToolError("a patch changes text files only", "wrong_arguments")

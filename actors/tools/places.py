@@ -37,7 +37,7 @@ from .errors import ToolError
 
 GIT_TIMEOUT_S = 60.0
 History = Callable[[str], Iterator[Recorded]]
-NO_HOME = "there is no home to keep a worktree in, and the workspace is left as it is"
+NO_HOME = "there is no home to keep a worktree in, and Cortex does not change the workspace itself"
 
 
 class ToolFolder(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class ToolFolder(msgspec.Struct, frozen=True):
         if self.hides(real):
             raise ToolError(f"{_shown(path)}: Cortex keeps its own files there", "wrong_arguments")
         if self.is_of_git(real):
-            problem = "it is a link into git's own folder, which nobody reads here"
+            problem = "it is a link into git's own folder, which tools may not read"
             raise ToolError(f"{_shown(path)}: {problem}", "wrong_arguments")
         return real
 
@@ -200,7 +200,7 @@ class Places:
     def _workspace(self, event: ToolCall) -> Path:
         workspace = Path(event.workspace or ".").absolute().resolve()
         if not workspace.is_dir():
-            raise ToolError("the workspace is no folder: start the execution with --workspace")
+            raise ToolError("the workspace is not a folder: start the execution with --workspace")
         return workspace
 
     def _in_worktree(self, workspace: Path, tree: Path) -> ToolFolder:

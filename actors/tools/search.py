@@ -125,7 +125,7 @@ def glob_of(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(anywhere + "".join(parts), re.DOTALL)
     except re.error:
-        raise ValueError(f"{pattern!r} is no glob: its brackets do not fit") from None
+        raise ValueError(f"{pattern!r} is not a glob: its brackets do not fit") from None
 
 
 def _part(mark: str, *, inside: bool) -> str:

@@ -31,7 +31,7 @@ def search(order: dict[str, Any]) -> dict[str, Any]:
     try:
         wanted = re.compile(pattern, re.IGNORECASE if order["ignore_case"] else 0)
     except (re.error, OverflowError, RecursionError) as error:
-        return {"problem": f"the pattern is no regular expression: {error}"}
+        return {"problem": f"the pattern is not a regular expression: {error}"}
     found: list[tuple[str, int, str]] = []
     left_out = 0
     for path in order["files"]:

@@ -1,4 +1,4 @@
-"""The hub on a wire: served on sockets, dialled by clients, in frames as nng writes them."""
+"""The bus between processes: a server on sockets, clients that connect, frames that nng carries."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Wakes at given times, on a thread of their own that is there once the first is set."""
+"""Alarms at given times, on a thread that starts with the first alarm."""
 
 import threading
 from collections.abc import Callable

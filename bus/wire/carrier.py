@@ -1,8 +1,8 @@
-"""The hub's end of nng: one REP socket for all its addresses, and a context for each request.
+"""The hub's side of nng: one REP socket for all its addresses, and a context for each request.
 
-A thread that receives a request answers it by itself on the context it came by. A request that
-waits keeps its context, and whichever thread has the answer sends it. What nng calls back about
-its connections ("pipes") is only put in a queue: it holds a lock of nng's meanwhile.
+A thread that receives a request answers it on the context that it came by. A request that waits
+keeps its context, and the thread that has the answer sends it. nng's callbacks about connections
+("pipes") only enqueue, because nng holds a lock during a callback.
 """
 
 import atexit

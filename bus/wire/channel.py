@@ -1,4 +1,4 @@
-"""A client's connection to a hub: dialled, let in, and then one frame and its answer at a time."""
+"""A client's connection to a hub: connect, hello, then one frame and its answer at a time."""
 
 import atexit
 import contextlib
@@ -193,7 +193,7 @@ class Channel:
             if self._gone:
                 raise Gone("the connection was closed")
             if steady_s() > over_s:
-                raise Gone("it said nothing in time")
+                raise Gone("it did not answer in time")
 
     def _come(self, pipe: pynng.Pipe) -> None:
         self._pipe = pipe

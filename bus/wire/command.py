@@ -145,7 +145,7 @@ class Command:
                 raise HubClosedError
             full = self._waiting_bytes + ticket.size_bytes > BUFFER_BYTES
             if self._waiting and (full or self._waiting_requests >= BUFFER_REQUESTS):
-                raise HubAwayError(self._lines.url, "too much waits for it already")
+                raise HubAwayError(self._lines.url, "too many requests wait for it already")
             self._waiting.append(ticket)
             self._waiting_bytes += ticket.size_bytes
             self._waiting_requests += len(ticket.requests)

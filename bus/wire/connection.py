@@ -1,8 +1,8 @@
 """One connection at a hub: a hello, then one frame and its answer at a time.
 
-Whoever receives a frame answers it. What has to wait (`Listen`, `Ask`, `Await`, a `Fetch` of what
-is not there yet) is *owed*: the frame's context is kept, no thread is, and whoever has the answer
-sends it. Lock-step holds all the same: a frame that comes before the answer ends the connection.
+The thread that receives a frame answers it. A request that waits (`Listen`, `Ask`, `Await`, a
+`Fetch` with a time) is *owed*: it keeps the frame's context but no thread, and the thread that has
+the answer sends it. The connection stays in lock-step: a frame before the answer ends it.
 """
 
 import contextlib
@@ -231,7 +231,7 @@ class Connection:
         if now_ns - self._checked_ns > SHORT_NS:
             self._checked_ns = now_ns
             if not self._dispatcher.access.standing(link.client):
-                raise ClientDeniedError(link.client, "its grant was taken back, or has expired")
+                raise ClientDeniedError(link.client, "its grant was revoked, or has expired")
 
     def _refusal(self, error: CortexError) -> bytes:
         """What says why this is the end; it is recorded, and nothing more is taken."""
@@ -277,7 +277,7 @@ def _hello(body: bytes) -> Hello:
         raise FrameError(f"the first frame cannot be read ({error})") from None
     asked = [request for said in frame.parts for request in said.requests]
     if len(asked) != 1 or not isinstance(asked[0], Hello):
-        raise FrameError("the first request is no hello")
+        raise FrameError("the first request is not a hello")
     return asked[0]
 
 

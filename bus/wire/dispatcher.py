@@ -111,10 +111,10 @@ class Dispatcher:
     def _once(self, link: ConnectedClient, frame: Frame, asked: list[Asked]) -> list[Answer]:
         settles = len(asked) == 1 and isinstance(asked[0][1], Settle)
         if not settles and not all(isinstance(request, ONCE) for _, request in asked):
-            problem = "a numbered frame holds only what changes something and answers shortly"
+            problem = "a numbered frame holds only requests that change something and do not wait"
             return [Refused("FrameError", (problem,), problem)] * len(asked)
         if not 0 < frame.number <= LARGEST:
-            raise FrameError(f"a frame has the number {frame.number}: 1 to 2**63 - 1 are taken")
+            raise FrameError(f"a frame has the number {frame.number}: use 1 to 2**63 - 1")
         # Without requests it takes the place of the frame of this number, unless that was first.
         parts = tuple((source or link.client, (r,)) for source, r in asked if not settles)
         once = Once(frame.number, frame.repeat or settles, parts)
@@ -315,7 +315,7 @@ def _bounded(request: Request, client: str) -> Request:
             after = max(0, min(request.after, LARGEST))
             return msgspec.structs.replace(request, after=after)
         case Publish() if not 0 <= request.number <= LARGEST:
-            raise FrameError(f"a publish has the number {request.number}: 0 to 2**63 - 1 are taken")
+            raise FrameError(f"a publish has the number {request.number}: use 0 to 2**63 - 1")
         case Publish() | Commit() | Finish() if request.due:
             owned = tuple(
                 msgspec.structs.replace(d, draft=_owned(d.draft, client)) for d in request.due

@@ -1,9 +1,9 @@
-"""What was sent and never answered is settled before anything else is sent.
+"""Settles a frame that was sent and never answered, before anything else is sent.
 
-A frame whose answer did not come within a caller's patience may lie in a socket of a hub that
-stands still, and be read later. So the next caller first has the hub *settle* its number: it gives
-the answers of what was done, or sees to it that this frame will never be. Whoever then asks the
-same again is given those answers, so that a retry is safe.
+A frame whose answer did not come in time may lie in a socket of a stopped hub, and be read later.
+So the next caller first makes the hub *settle* its number: the hub returns the answers if the frame
+was done, and otherwise ensures that it never will be. If a caller then repeats the same request, it
+gets those answers, so a retry is safe.
 """
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""What is said on a wire beside a hub's own requests, and how all of it is written.
+"""The frames of the wire protocol: further requests and answers, and how all are encoded.
 
 A frame from a client is ``[number, repeat, [[source, [request, ...]], ...]]``, the answer is
 ``[answer, ...]``, one for each request in order. Requests and answers are msgpack arrays whose
@@ -52,7 +52,7 @@ class Hello(Request, frozen=True, tag="hello"):
 
 
 class Welcome(Answer, frozen=True, tag="welcome"):
-    """The client is let in."""
+    """The client is admitted."""
 
     client: str  # its authenticated name: the source of what it publishes
     version: int  # of the protocol that is spoken from now on
@@ -78,26 +78,26 @@ class LastNumber(Request, frozen=True, tag="last_number"):
 
 
 class Settle(Request, frozen=True, tag="settle"):
-    """What was answered to the frame of this number; one that was not done never will be.
+    """Ask for the answers to the frame of this number; if it was not done, it never will be.
 
-    It is alone in a frame that has the number and says that it is a repeat.
+    It is alone in a frame that has the number and is marked as a repeat.
     """
 
 
 class Settled(Answer, frozen=True, tag="settled"):
-    """The answers that the frame was given; none where it was not done."""
+    """The answers to the frame; none if it was not done."""
 
     answers: tuple[Appended | Subscribed | Attempted | Refused, ...]
 
 
 class Watch(Request, frozen=True, tag="watch"):
-    """Have `Await` tell of these subscriptions from now on."""
+    """Let `Await` report these subscriptions from now on."""
 
     names: tuple[str, ...]
 
 
 class Unwatch(Request, frozen=True, tag="unwatch"):
-    """Take that back."""
+    """Undo a `Watch`."""
 
     names: tuple[str, ...]
 
@@ -109,7 +109,7 @@ class Await(Request, frozen=True, tag="await"):
 
 
 class Woken(Answer, frozen=True, tag="woken"):
-    """Which ones may have."""
+    """The subscriptions that may have something new."""
 
     names: tuple[str, ...]
 
@@ -121,7 +121,7 @@ class Serve(Request, frozen=True, tag="serve"):
 
 
 class Unserve(Request, frozen=True, tag="unserve"):
-    """Take that back."""
+    """Undo a `Serve`."""
 
     topics: tuple[str, ...]
 
@@ -133,7 +133,7 @@ class Listen(Request, frozen=True, tag="listen"):
 
 
 class Asked(Answer, frozen=True, tag="asked"):
-    """A query; *question* 0 where none came."""
+    """A query; *question* is 0 if none came."""
 
     question: int
     topic: str = ""
@@ -142,7 +142,7 @@ class Asked(Answer, frozen=True, tag="asked"):
 
 
 class Reply(Request, frozen=True, tag="reply"):
-    """The answer to a query that `Listen` gave: an event, or a refusal."""
+    """The answer to a query that `Listen` returned: an event, or a refusal."""
 
     question: int
     topic: str = ""
@@ -151,7 +151,7 @@ class Reply(Request, frozen=True, tag="reply"):
 
 
 class Ask(Request, frozen=True, tag="ask"):
-    """Put a query to whoever answers it; the answer is `Answered`."""
+    """Ask a query of the client that answers it; the answer is `Answered`."""
 
     topic: str
     body: bytes
@@ -159,7 +159,7 @@ class Ask(Request, frozen=True, tag="ask"):
 
 
 class Answered(Answer, frozen=True, tag="answered"):
-    """What was answered, an event."""
+    """The answer to a query, an event."""
 
     topic: str
     body: bytes
@@ -202,7 +202,7 @@ class StreamVersion(Request, frozen=True, tag="stream_version"):
 
 
 class PutBlob(Request, frozen=True, tag="put_blob"):
-    """A piece of a blob; the hub keeps the whole one once the last piece is there."""
+    """A piece of a blob; the hub keeps the blob when it has the last piece."""
 
     digest: str  # SHA-256 of the whole, hex
     size_bytes: int  # of the whole
@@ -211,7 +211,7 @@ class PutBlob(Request, frozen=True, tag="put_blob"):
 
 
 class GetBlob(Request, frozen=True, tag="get_blob"):
-    """A piece of a blob; an empty one where only its size is wanted."""
+    """Ask for a piece of a blob; with a limit of 0, only for its size."""
 
     digest: str
     offset: int
@@ -284,7 +284,7 @@ WAITS = (Await, Listen, Ask)  # and a `Fetch` with a time
 
 
 class Said(msgspec.Struct, frozen=True, array_like=True):
-    """What one source asks."""
+    """The requests of one source."""
 
     source: str  # empty for the client itself
     requests: tuple[Asks, ...]

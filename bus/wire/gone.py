@@ -1,4 +1,4 @@
-"""The end of a connection, which is no error: whoever hears of it comes again."""
+"""The end of a connection, which is not an error: the client connects again."""
 
 
 class Gone(Exception):  # noqa: N818  # the end of a connection, not an error

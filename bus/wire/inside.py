@@ -1,4 +1,4 @@
-"""A hub of this process, as a client sees it that has event classes of its own."""
+"""A hub in this process, for a client with its own event classes."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""The answer that a connection waits for: one at most, since it is in lock-step.
+"""The answer that a connection waits for: one at most, because it is in lock-step.
 
-The request's context is kept, no thread is. Whoever has the answer gives it; or it is looked for
-whenever something rings, and once its time is over there is another one.
+The request keeps its context but no thread. The thread that has the answer sends it; or the
+connection checks for it at each wakeup, and sends another answer when its time is over.
 """
 
 import threading

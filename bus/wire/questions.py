@@ -1,7 +1,7 @@
-"""Questions between clients: from the asker's connection straight to the answerer's, and back.
+"""Queries between clients: from the asker's connection directly to the answerer's, and back.
 
-Whoever asks writes the question into a connection of the answerer that waits in `Listen`; whoever
-replies writes the answer into the asker's. No thread waits for another on that way.
+The asker's thread writes the query into a connection of the answerer that waits in `Listen`. The
+thread that replies writes the answer into the asker's connection. No thread waits for another.
 """
 
 import itertools

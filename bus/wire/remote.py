@@ -1,4 +1,4 @@
-"""A hub at the other end of a wire, with the face of one in this process."""
+"""A remote hub, with the interface of a local one."""
 
 import contextlib
 import secrets

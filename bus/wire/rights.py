@@ -1,4 +1,4 @@
-"""What one client may ask: each request is looked at before the hub sees it."""
+"""Checks each request of a client against its grants, before the hub sees it."""
 
 from collections.abc import Iterable, Sequence
 

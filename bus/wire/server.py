@@ -1,4 +1,4 @@
-"""A hub's server: who may come in, by which address, and what ends with each connection."""
+"""A hub's server: its addresses and connections, which clients it admits, and how they leave."""
 
 import threading
 from collections import deque
@@ -388,7 +388,7 @@ class HubServer:
             waits_s = [wait_s for each in both if (wait_s := each.wait_s(now_ns)) is not None]
             connections = list(self._connections.values())
         for connection in late:
-            connection.cut("it said no hello in time")
+            connection.cut("it sent no hello in time")
         if self._ports:
             opened = {connection.pipe.address for connection in connections}
             wait_s = self.unopened.look(self._ports, opened, now_ns)

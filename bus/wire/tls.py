@@ -1,7 +1,7 @@
-"""TLS on both ends: what a hub shows, what a client insists on, before a token is sent.
+"""TLS on both sides: the hub's certificate, and how a client verifies it before it sends a token.
 
-nng does not tell a certificate's fingerprint. So a client shakes hands once by itself, compares the
-hash of what it is shown, and then has nng take that certificate alone.
+nng does not show the fingerprint of a certificate. So a client first does a handshake by itself,
+compares the hash of the certificate, and then lets nng accept only that certificate.
 """
 
 import hashlib

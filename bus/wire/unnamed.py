@@ -1,8 +1,8 @@
-"""Blobs that clients put and no event names yet: how much of them, and what becomes of them.
+"""Blobs that clients uploaded and no event names yet: how many there are, and when they go.
 
-Each limited client has an allowance of bytes. What an event names is the log's; what none names
-after a time is dropped, unless somebody put it again meanwhile. The store keeps a note of each, so
-that the next hub goes on where this one ended, however it did.
+Each limited client has an allowance of bytes. A blob that an event names belongs to the log. A blob
+that no event names after some time is dropped, unless a client uploaded it again. The store keeps a
+note of each, so that the next hub continues from there, however this one ended.
 """
 
 import threading

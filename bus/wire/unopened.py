@@ -1,7 +1,7 @@
-"""Connections from networks that nng has accepted, and that have not got as far as its greeting.
+"""Connections from networks that nng has accepted, and that have not completed its greeting.
 
-nng tells nobody of them, gives those of TLS all the time in the world, and has no bound for their
-number. So they are looked for among the sockets of this process, and shut.
+nng does not report them, gives TLS handshakes unlimited time, and does not limit their number. So
+this module finds them among the sockets of the process, and closes them.
 """
 
 import contextlib

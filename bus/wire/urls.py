@@ -44,7 +44,7 @@ def parse(url: str) -> Address:
     if scheme == "ipc" and rest:
         return _ipc(whole, rest)
     if scheme not in ("tcp", "tls+tcp") or not rest:
-        raise UrlError(url, f"is no address of a hub: {FORMS}")
+        raise UrlError(url, f"is not an address of a hub: {FORMS}")
     host, port = _host_and_port(whole)
     if not host or port is None:
         raise UrlError(url, f"needs a host and a port from 0 to 65535: {scheme}://HOST:PORT")
@@ -60,7 +60,7 @@ def fingerprint_of(text: str) -> str:
     """
     plain = text.lower().removeprefix("sha256:").replace(":", "")
     if plain and not re.fullmatch(r"[0-9a-f]{64}", plain):
-        raise UrlError(f"#{text}", "is no fingerprint: 64 hex digits are wanted, SHA-256")
+        raise UrlError(f"#{text}", "is not a fingerprint: 64 hex digits are wanted, SHA-256")
     return plain
 
 
@@ -113,7 +113,7 @@ def checked_path(address: Address) -> None:
         if folder.st_uid != os.geteuid() or stat.S_IMODE(folder.st_mode) & 0o077:
             raise UrlError(address.url, f"its folder must be yours alone: chmod 700 {path.parent}")
         if path.is_symlink() or (path.exists() and not path.is_socket()):
-            raise UrlError(address.url, f"{path} is there and is no socket: remove it")
+            raise UrlError(address.url, f"{path} exists and is not a socket: remove it")
     except OSError as error:
         problem = f"cannot be listened on: {(error.strerror or str(error)).lower()}"
         raise UrlError(address.url, problem) from None

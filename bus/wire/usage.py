@@ -1,4 +1,4 @@
-"""What one client uses of a hub's server, whatever connections it has: measured, and held back."""
+"""Measures how much one client uses of a hub's server, over all its connections, and limits it."""
 
 import threading
 from collections.abc import Callable, Sequence

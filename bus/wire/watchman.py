@@ -1,4 +1,4 @@
-"""One thread that looks at the clock for all connections, and takes what nng calls back about."""
+"""One thread for the timeouts of all connections and for the callbacks of nng."""
 
 import threading
 from collections.abc import Callable

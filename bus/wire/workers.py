@@ -1,4 +1,4 @@
-"""Threads for what may take its time: started when one is wanted, ended when none is."""
+"""Threads for jobs that may take long: started when one is needed, ended when idle."""
 
 import threading
 from collections import deque

@@ -91,8 +91,8 @@ def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
     "start",
     default="",
     metavar="WHERE",
-    help="Where what it sees begins: `beginning`, `now`, the position of an event, or a time with "
-    "its zone [default: where its components say].",
+    help="Where its events begin: `beginning`, `now`, the position of an event, or a time with its "
+    "zone [default: as its components say].",
 )
 @click.option("-y", "--yes", is_flag=True, help="Grant without a question.")
 @UNCONFINED
@@ -197,7 +197,7 @@ def logs(name: str, lines: int, home: Home, screen: Screen) -> None:
     Its secrets are replaced by their names.
     """
     if "/" in name or name.startswith("."):
-        raise click.UsageError(f"{name!r} is no name of a plugin")
+        raise click.UsageError(f"{name!r} is not a name of a plugin")
     home.check()
     document = LogDocument(name, tuple(lines_of(home.path, name, lines)))
     if not document.lines and name not in _all_fared(home):

@@ -64,7 +64,7 @@ def confirm(
     for part in document.asks:
         screen.note(f"  {'grant' if part in granted else 'deny ':<6} {part}")
     if not document.asks:
-        screen.note("  it asks for nothing")
+        screen.note("  it requests nothing")
     screen.note(f"  {document.limits.told()}")
     _note_effects(screen, document.effects)
     more = ", with --grant or --deny for parts of it"
@@ -85,7 +85,9 @@ def _ask_for(screen: Screen, name: str, more: str = "", *, unconfined: bool) -> 
     if unconfined:
         screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
     if not has_person():
-        raise NotConfirmedError(f"nobody is here to confirm what {name} asks for: say --yes{more}")
+        raise NotConfirmedError(
+            f"no terminal is here to confirm what {name} requests: add --yes{more}"
+        )
     if not click.confirm("load it so?", err=True):
         raise NotConfirmedError("nothing was loaded")
 
@@ -109,7 +111,7 @@ def again(
     found.check_loaded(before)
     failed = f"plugin {before.plugin} cannot be loaded"
     if at_work:
-        failed = f"plugin {before.plugin} was not reloaded, and goes on as it was"
+        failed = f"plugin {before.plugin} was not reloaded, and the loaded version continues"
     try:
         described = looked_at(found, home, unconfined=not before.confined, logged=True)
     except PluginSilentError as error:

@@ -108,8 +108,8 @@ def settled(session: Session, event: PluginLoad | PluginUnload) -> PluginLoaded 
 def _refuse(answer: Event) -> None:
     if isinstance(answer, PluginDenied) and answer.kept:
         raise PluginRefusedError(
-            f"plugin {answer.plugin} was not reloaded, and goes on as it was: {answer.reason} "
-            f"(`cortex plugin logs {answer.plugin}` says more)"
+            f"plugin {answer.plugin} was not reloaded, and the loaded version continues: "
+            f"{answer.reason} (`cortex plugin logs {answer.plugin}` says more)"
         )
     if isinstance(answer, PluginDenied) and not answer.part:
         raise PluginRefusedError(f"plugin {answer.plugin} was not loaded: {answer.reason}")

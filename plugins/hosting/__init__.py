@@ -1,4 +1,4 @@
-"""What runs plugins: their processes, the walls around them, their door to the hub."""
+"""Runs plugins: their processes, their sandboxes, their gateway to the hub."""
 
 from typing import TYPE_CHECKING
 

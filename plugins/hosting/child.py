@@ -1,7 +1,7 @@
-"""The plugin's side: describes itself, or hosts its components until the runtime lets go of it.
+"""The plugin's side: describes itself, or hosts its components until the runtime ends it.
 
-Whoever runs in here may be hostile: nothing in this file holds anything back, the walls around the
-process and the door to the hub do.
+The code in this process may be hostile. Nothing in this file restricts it: the sandbox around the
+process and the gateway to the hub do.
 """
 
 import os

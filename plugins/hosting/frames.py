@@ -54,4 +54,4 @@ def frame_in(data: bytes) -> PluginFrame:
     try:
         return msgspec.msgpack.decode(data, type=PluginFrame)
     except msgspec.DecodeError as error:
-        return PluginFrame(failed=f"it sent what is no frame of a plugin: {error}")
+        return PluginFrame(failed=f"it sent what is not a frame of a plugin: {error}")

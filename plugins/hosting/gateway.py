@@ -1,7 +1,7 @@
-"""The plugins' own door to the hub: who comes in by it, and what each may say and see.
+"""The plugins' own gateway to the hub: who may connect, and what each may publish and see.
 
-A plugin's token is good here and nowhere else. What goes by topic is asked of the access, as every
-hub's server does; keys and the models that may be asked are checked on the way into the hub.
+A plugin's token is valid only here. Topics are checked against the grants, as in every hub's
+server; keys and the models that a plugin may ask are checked before a request reaches the hub.
 """
 
 import hmac

@@ -1,4 +1,4 @@
-"""The plugin manager: which plugins are to run is a fold over events, and it keeps them at work."""
+"""The plugin manager: folds events into the plugins that must run, and keeps them running."""
 
 import contextlib
 from collections.abc import Iterator
@@ -176,8 +176,8 @@ class PluginManager(Component):
     ) -> PluginLoaded:
         if not plugin.built_in and event.confined:
             raise PluginRefusedError(
-                "it does not come with Cortex: beside the hub nothing confines it, which its owner "
-                "has to say is fine"
+                "it does not come with Cortex, and nothing confines it in the hub's process: its "
+                "owner has to allow that"
             )
         found = described(manifest_here(plugin))
         house.check(event, found)

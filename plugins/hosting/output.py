@@ -1,4 +1,4 @@
-"""What a plugin prints: kept in a file of bounded size, without the secrets that it was given."""
+"""The output of a plugin: kept in a file of limited size, without the secrets that it got."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

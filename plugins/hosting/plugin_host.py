@@ -1,4 +1,4 @@
-"""What keeps plugins: their door to the hub, their walls, their secrets and their announcements."""
+"""Hosts plugins: their gateway to the hub, sandboxes, secrets and announcements."""
 
 import contextlib
 import os
@@ -272,7 +272,7 @@ class PluginHost:
         return dict(registry_of(client.read_stream(STREAM), client.vocabulary.read).registrations)
 
     def _denied(self, plugin: str, part: str, times: int) -> None:
-        reason = "it wants what it was not granted"
+        reason = "it needs more than it was granted"
         self.record(PluginDenied(plugin=plugin, reason=reason, part=part, times=times))
 
     def _walls(self, plugin: Installed, granted: Granted) -> Walls:
@@ -309,7 +309,7 @@ def _granted_file(path: str, home: Path, workspace: Path) -> str:
     if found.is_relative_to(os.path.realpath(home)):
         raise PluginRefusedError(f"{path} is in the home, of which no plugin sees anything")
     if not found.exists():
-        raise PluginRefusedError(f"{path} was granted and is not there: make it, or deny it")
+        raise PluginRefusedError(f"{path} was granted and does not exist: make it, or deny it")
     return str(found)
 
 

@@ -1,4 +1,4 @@
-"""Keeps one plugin at work: a thread that starts its process, hears it, and starts it again."""
+"""Keeps one plugin running: a thread starts its process, reads its reports, and restarts it."""
 
 import contextlib
 import threading
@@ -311,7 +311,7 @@ class PluginSupervisor:
         if old.ready:
             return  # it never came to rest
         if not old.resting:
-            old.reason = old.reason or "it did not come to rest when it was to be replaced"
+            old.reason = old.reason or "it did not stop in time to be replaced"
             return
         self._house.shut_out(self.load.plugin)
         old.returns = True
@@ -335,7 +335,7 @@ class PluginSupervisor:
     def _admit(self, life: Life, described: Description) -> None:
         """Let it in, as what it says it is, unless another one is at work still."""
         if life.described is not None:
-            life.reason = "it says twice what it is"
+            life.reason = "it describes itself twice"
             return
         self._house.check(life.load or self.load, described)
         life.described = described

@@ -1,6 +1,6 @@
-"""One process of a plugin: how it is started, what comes from it, and how it is ended.
+"""One process of a plugin: how it is started, what it reports, and how it is ended.
 
-The one thread that started it serves it to its end: bubblewrap's `--die-with-parent` means the
+The thread that started it must live until its end: bubblewrap's `--die-with-parent` means the
 thread, not the process.
 """
 
@@ -140,4 +140,4 @@ class PluginProcess:
 
 def how_it_ended(code: int) -> str:
     """The exit code of a plugin's process in words."""
-    return "a handler of it hangs" if code == HUNG else ending(code)
+    return "one of its handlers hangs" if code == HUNG else ending(code)

@@ -1,9 +1,8 @@
-"""The walls around a plugin's process: what bubblewrap is told, and whether it works here.
+"""The sandbox of a plugin's process: the arguments of bubblewrap, and whether it works here.
 
-Inside there are: the system's programs and libraries, Python and Cortex, the plugin's own code, all
-of them for reading; a /tmp of its own; and what was granted. There is no home (the user's or
-Cortex's), no network unless granted, no other process, no device, and nothing can be gained by a
-program that runs as somebody else.
+Inside, a plugin can read the system's programs and libraries, Python, Cortex and its own code. It
+has its own /tmp, and what was granted. It has no home (the user's or Cortex's), no network unless
+granted, no other process and no device, and a setuid program gives it no rights.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""The plugin `webhook`: a door for the outside world, which takes signed HTTP posts."""
+"""The plugin `webhook`: takes signed HTTP posts from outside."""
 
 from .reading import Refusal, github_signature_of, signature_of, trigger_in
 from .settings import Hook, PostField, Settings, settings_of

@@ -82,13 +82,13 @@ def trigger_in(
     # Bytes that are no UTF-8, and nesting without end, are not told as DecodeError.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refusal(
-            HTTPStatus.BAD_REQUEST, f"the body is not what is expected: {error}"
+            HTTPStatus.BAD_REQUEST, f"the body does not have the expected form: {error}"
         ) from None
     if said.workspace and not hook.workspace_from:
         raise Refusal(
             HTTPStatus.BAD_REQUEST,
             f"the hook {hook.path} takes no workspace from a post: `workspace_from` and "
-            "`workspaces` in its table would say where it may",
+            "`workspaces` in its table allow that",
         )
     workspace = _workspace(hook, payload) if hook.workspace_from else hook.workspace
     # What a hook maps comes from its place in the body alone, and was looked at there.

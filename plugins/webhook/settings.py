@@ -79,7 +79,7 @@ def _problem(settings: Settings) -> str:
     paths = [hook.path for hook in settings.hooks]
     for path in paths:
         if not path.startswith("/") or "?" in path or paths.count(path) > 1:
-            return f"path {path!r}: let each hook have one of its own, starting with /"
+            return f"path {path!r}: give each hook its own, starting with /"
     for hook in settings.hooks:
         if problem := _place_problem(hook):
             return f"hook {hook.path}: {problem}"
@@ -101,14 +101,14 @@ def _place_problem(hook: Hook) -> str:
     places = [each if isinstance(each, str) else each.at for each in hook.inputs.values()]
     for place in (*places, *hook.fields_from.values(), *filter(None, (hook.workspace_from,))):
         if not steps_of(place):
-            return f"{place!r} is no place in a body: write repository.name, or runs[0].url"
+            return f"{place!r} is not a place in a body: write repository.name, or runs[0].url"
     if hook.workspace_from and hook.workspace:
         return "give workspace or workspace_from, not both"
     if hook.workspace_from and not hook.workspaces:
         return "workspace_from takes workspaces, the folders in which a post may name one"
     for folder in (*hook.workspaces, *filter(None, (hook.workspace,))):
         if not Path(folder).is_absolute():
-            return f"the folder {folder!r} is no absolute path"
+            return f"the folder {folder!r} is not an absolute path"
     if hook.form == "json" and not (hook.fields or hook.fields_from):
         return "of the form json, fields or fields_from say which processes match"
     return ""

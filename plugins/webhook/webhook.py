@@ -94,7 +94,7 @@ class Webhook(Component):
             if hook.workspace and not os.path.isdir(hook.workspace):  # noqa: PTH112
                 raise PluginRefusedError(
                     f"[plugins.webhook] in config.toml: the workspace {hook.workspace} of the hook "
-                    f"{hook.path} is no folder here: make it, or name another"
+                    f"{hook.path} is not a folder here: make it, or name another"
                 )
         self._server = WebhookServer(
             self._settings.address,
@@ -131,7 +131,8 @@ class Webhook(Component):
             if event.workspace and not os.path.isdir(event.workspace):  # noqa: PTH112  # as above
                 raise Refusal(
                     HTTPStatus.UNPROCESSABLE_ENTITY,
-                    f"the workspace {event.workspace} is no folder here: make it, or name another",
+                    f"the workspace {event.workspace} is not a folder here: make it, "
+                    "or name another",
                 )
             try:
                 self._publish(event, expected_version=0)

@@ -32,8 +32,8 @@ def write_package(name: str, folder: Path) -> tuple[Path, list[str]]:
     """
     if not _NAME.fullmatch(name):
         raise PluginRefusedError(
-            f"{name[:60]!r} is no name of a plugin: give up to 40 small letters, digits and _, a "
-            "letter first"
+            f"{name[:60]!r} is not a name of a plugin: give up to 40 small letters, digits and _, "
+            "a letter first"
         )
     if name in _TAKEN:
         raise PluginRefusedError(f"{name} is a name of Cortex's own: give another")

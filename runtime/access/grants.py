@@ -62,7 +62,7 @@ class Outcome(Enum):
     """What came of a token: who may come in, or why nobody may."""
 
     ADMITTED = "admitted"
-    UNKNOWN = "its token is none that this hub gave out"
+    UNKNOWN = "unknown token"
     REVOKED = "its grant was revoked"
     EXPIRED = "its grant has expired"
     OTHER = "its token belongs to another client"

@@ -30,5 +30,5 @@ def check_models(home: Home, name: str | None = None) -> list[ModelCheck]:
         found.append(ModelCheck("models", "fail", "none is configured", todo))
     if models.default and models.default not in {row.name for row in rows}:
         todo = "correct `default` in [models], or it chooses nothing"
-        found.append(ModelCheck(models.default, "fail", "the default is no model", todo))
+        found.append(ModelCheck(models.default, "fail", "the default is not a model", todo))
     return found

@@ -57,7 +57,9 @@ def _parked(history: History, position: int, component: str) -> ParkedEvent:
     found = [p for p in found if component in ("", p.component)]
     if not found:
         raise NotFoundError(
-            "parked event", str(position), "is not here: `cortex events parked` shows what is"
+            "parked event",
+            str(position),
+            "is not parked: `cortex events parked` lists the parked events",
         )
     if len(found) > 1:
         names = ", ".join(each.component for each in found)

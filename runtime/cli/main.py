@@ -82,7 +82,7 @@ def _report(error: Exception) -> int:
         return error.exit_code
     code = exits.exit_code_of(error)
     if isinstance(error, UnicodeEncodeError) and code == exits.USAGE:
-        _say(f"{_shown(error.object)} is not UTF-8, as what is recorded must be: rename it")
+        _say(f"{_shown(error.object)} is not UTF-8, and Cortex records only UTF-8: rename it")
     elif code == exits.DEFECT:
         _say(
             f"{type(error).__name__}: {error} -- this is a defect of Cortex, nothing recorded is "

@@ -30,7 +30,7 @@ class _Dollars(click.FloatRange):
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         amount: float = super().convert(value, param, ctx)
         if isnan(amount):
-            self.fail(f"{value!r} is no amount of US dollars", param, ctx)
+            self.fail(f"{value!r} is not an amount of US dollars", param, ctx)
         return amount
 
 
@@ -150,7 +150,7 @@ def question_of(words: tuple[str, ...]) -> str:
     """
     text = " ".join(words).strip()
     if not text:
-        raise click.UsageError("TEXT is empty: say in a few words what is to be found")
+        raise click.UsageError("TEXT is empty: say in a few words what to find")
     return text
 
 

@@ -95,7 +95,7 @@ def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) 
         shape = f"the answer has to be {document.answer_shape}"
         screen.line(f"what {document.person} is asked, for step {document.step}; {shape}:")
     else:
-        screen.line(f"the context that is sent when step {document.step} goes on:")
+        screen.line(f"the context that Cortex sends when step {document.step} continues:")
     screen.lines([f"  | {line}" for line in lines[:most]])
     if most is not None and len(lines) > most:
         screen.line(f"  | ... {len(lines) - most} more: cortex execution show {document.id}")
@@ -144,7 +144,7 @@ def _show_next(screen: Screen, document: ExecutionDocument) -> None:
     """What is done once it goes on."""
     if document.next is None:
         return
-    does = f"step {document.next.step} goes on with {document.next.does}"
+    does = f"step {document.next.step} continues with {document.next.does}"
     screen.line()
     screen.line(f"{does}:" if document.next.parameters else does)
     screen.lines(named_values(document.next.parameters, "  "))

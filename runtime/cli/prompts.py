@@ -64,7 +64,7 @@ def _remarks(document: PromptDocument) -> Iterator[tuple[str, str, str]]:
     yield "counted", counting_of(manifest), ""
     yield "stretches", f"{stretches}; {manifest.strategy}", ""
     for each in manifest.declared:
-        shed = f"{many(each.shed, 'token')} shed, {each.rewritten:,} written anew"
+        shed = f"{many(each.shed, 'token')} dropped, {each.rewritten:,} written again"
         yield "epoch", f"{each.number}, at turn {each.turn}, {each.because}: {shed}", ""
     for edit in manifest.edits:
         yield "edited", edited_line(edit), "" if edit.applied else "yellow"
@@ -88,7 +88,7 @@ def counting_of(manifest: Manifest) -> str:
     if manifest.exact:
         return f"by {manifest.encoding}"
     return (
-        f"a token for each byte, the most that it can be: nobody knows the encoding "
+        f"a token for each byte, the most that it can be: the encoding is not known: "
         f"{manifest.encoding}"
     )
 

@@ -33,8 +33,8 @@ ABOUT = 20  # columns for what a row is about, while others can give way
 NARROWEST = 8  # columns of any other that gives way
 
 _PLAIN = {
-    "is not a valid float range": "is no number",
-    "is not a valid integer range": "is no whole number",
+    "is not a valid float range": "is not a number",
+    "is not a valid integer range": "is not a whole number",
     "is not in the range x>=": "is less than ",
 }
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}

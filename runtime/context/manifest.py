@@ -177,7 +177,7 @@ def _warnings(request: Request, entries: Sequence[ManifestEntry], eligible: int)
         )
     for entry in entries:
         if entry.stale:
-            yield f"{entry.id} is not as it was when it was locked"
+            yield f"{entry.id} has changed since it was locked"
 
 
 def _entry_in(choice: Choice, tokens: int, request: Request) -> ManifestEntry:

@@ -22,7 +22,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True):
-    """Earlier bytes were written anew, from this prompt on."""
+    """From this prompt on, earlier bytes were written again."""
 
     number: int  # from 1
     turn: int  # of the step, before which it was declared
@@ -40,8 +40,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
         return {
             "stable": "because persona, instructions or tools are others",
             "gone": f"because {self.about} is gone",
-            "changed": f"because material of the {self.about} stretch is not as it was",
-            "order": "so that what came since stands in its place",
+            "changed": f"because material of the {self.about} stretch has changed",
+            "order": "so that newer material takes its place",
         }.get(self.why, f"for {self.why}")
 
 

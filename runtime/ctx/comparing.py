@@ -92,7 +92,7 @@ def _names_differ(one: dict[Any, Any], other: dict[Any, Any]) -> str:
             return f"{missing[0]} is {what}" + f", with {len(missing) - 1:,} more" * (
                 len(missing) > 1
             )
-    return "the names stand in another order"
+    return "the names are in another order"
 
 
 def _value(value: Any) -> str:

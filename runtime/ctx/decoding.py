@@ -72,7 +72,7 @@ def _json(text: str) -> Any:
         return json_source.load(text)
     except json.JSONDecodeError as error:
         if text.lstrip()[:1] not in ("{", "["):
-            problem = "it has no header, and is no JSON" if text.strip() else "it is empty"
+            problem = "it has no header, and is not JSON" if text.strip() else "it is empty"
             raise CtxFormatError(problem, is_package=False) from error
         raise CtxFormatError(f"its JSON cannot be read: {error.msg}", error.lineno) from error
     except RecursionError as error:

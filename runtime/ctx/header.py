@@ -53,7 +53,7 @@ def get(text: str) -> Header | None:
         or words[2] not in KINDS
         or not set(words[3:]) <= set(_FLAGS)
     ):
-        raise CtxFormatError(f"{line[:60]!r} is no header of a package", 1)
+        raise CtxFormatError(f"{line[:60]!r} is not a header of a package", 1)
     lines = rest.split("\n", names) if names else [rest]
     if len(lines) <= names:
         raise CtxFormatError(f"the legend ends before its {names} names", 1)

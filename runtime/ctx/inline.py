@@ -85,7 +85,7 @@ def _object(text: str, at: int, depth: int) -> tuple[dict[Any, Any], int]:
         if text[at : at + 1] != " ":
             raise CtxFormatError(f"a value is missing at character {at + 1}")
         if name in entries:
-            raise CtxFormatError(f"{name} stands here twice")
+            raise CtxFormatError(f"{name} occurs twice here")
         entries[name], at = read(text, at + 1, depth + 1)
         at, done = _after(text, at, "}")
         if done:

@@ -26,7 +26,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {json.dumps(twice)[:60]} stands twice in one object")
+        raise ValueError(f"the name {json.dumps(twice)[:60]} occurs twice in one object")
     return found
 
 

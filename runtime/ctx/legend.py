@@ -146,7 +146,7 @@ def expand(lines: list[str], body: str, limit: int = EXPANDED_CHARS) -> str:
     for number, line in enumerate(lines, 1):
         name, phrase = line[:1], line[2:]
         if line[1:2] != "=" or not phrase or name in phrases or name not in NAMES:
-            raise CtxFormatError(f"{line[:40]!r} is no entry of a legend", number + 1)
+            raise CtxFormatError(f"{line[:40]!r} is not an entry of a legend", number + 1)
         if phrase[0] == '"':
             try:
                 phrase = json.loads(phrase)

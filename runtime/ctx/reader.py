@@ -109,7 +109,7 @@ class _Reader:
             self._at += 1
             self._entry(line[level:], entries, level, path, before)
         if not entries:
-            raise CtxFormatError("something is said to have entries and has none")
+            raise CtxFormatError("a name with `:` has no entries below it")
         return entries
 
     def _entry(
@@ -117,7 +117,7 @@ class _Reader:
     ) -> None:
         name, at = self._name(line)
         if name in entries:
-            raise CtxFormatError(f"{name} stands here twice")
+            raise CtxFormatError(f"{name} occurs twice here")
         own = (*path, name)
         if line[at : at + 1] == ":":
             beside = self._beside(line, at + 1)
@@ -154,7 +154,7 @@ class _Reader:
     def _beside(self, line: str, at: int) -> str | None:
         rest = line[at:]
         if rest and not rest.startswith(" #"):
-            raise CtxFormatError(f"{rest[:20]!r} stands where the line should end")
+            raise CtxFormatError(f"{rest[:20]!r} is after the end of the value")
         return rest[2:] if rest else None
 
     def _block(self, level: int) -> str:

@@ -127,4 +127,4 @@ def _typed(text: str) -> Any:
             return (datetime.date if is_day else datetime.datetime).fromisoformat(text)
         return datetime.time.fromisoformat(text) if ":" in text else other(text)
     except ValueError as error:
-        raise CtxFormatError(f"!{text[:40]} is no date, time or number") from error
+        raise CtxFormatError(f"!{text[:40]} is not a date, time or number") from error

@@ -66,10 +66,10 @@ def other(text: str) -> int | float:
     """The number that YAML 1.1 or TOML writes as *text*, and JSON does not.
 
     Raises:
-        ValueError: it is no number, or one of more than `DIGITS` digits.
+        ValueError: it is not a number, or one of more than `DIGITS` digits.
     """
     if not _OTHER.fullmatch(text) or len(text) > DIGITS:
-        raise ValueError(f"{text[:40]} is no number")
+        raise ValueError(f"{text[:40]} is not a number")
     plain = text.replace("_", "").lower()
     sign, body = (-1 if plain[0] == "-" else 1), plain.lstrip("+-")
     if body[:2] in ("0x", "0o", "0b"):

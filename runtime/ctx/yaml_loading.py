@@ -77,7 +77,7 @@ def load(text: str) -> tuple[list[tuple[int, Path]], list[Any]]:
 
 
 def _once(root: Any, loader: Any) -> None:
-    """Refuse a name that stands twice in one mapping: one of its values would be lost."""
+    """Refuse a name that occurs twice in one mapping: one of its values would be lost."""
     waiting: list[Any] = [root]
     seen: set[int] = set()
     while waiting:
@@ -93,7 +93,7 @@ def _once(root: Any, loader: Any) -> None:
             waiting.append(value)
             own = _own_name(name, loader)
             if own and own in names:
-                problem = f"the name {name.value} stands twice in one mapping"
+                problem = f"the name {name.value} occurs twice in one mapping"
                 raise CtxSourceError("yaml", problem, name.start_mark.line + 1)
             names.add(own)
 

@@ -1,4 +1,4 @@
-"""Executions: what events make of them, and what they do next; pure from end to end."""
+"""Executions: the fold of their events, and the decisions about what comes next; all pure."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a person says about an effect of unknown outcome, made into the request that says so."""
+"""Makes the request with which a person answers about an effect of unknown outcome."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,9 +1,9 @@
-"""Who was asked what, and whose answer counts: that of the component that was given the work.
+"""Whose answer counts: only that of the component that got the request.
 
-A request names the component that serves what it asks for, as it was announced at that moment, and
-the client that announced it. The hub authenticates who says an answer (`source`), so that what
-others say in their place changes nothing, whatever topics they were granted. Some answers come from
-one component alone. Requests of older logs name nobody: then anybody may answer, as it was.
+A request names the component that serves it, as announced at that moment, and the client that
+announced it. The hub authenticates the `source` of an answer, so answers of others change nothing,
+whatever topics they were granted. Some answers may come from only one component. Requests in older
+logs name no component: then any answer counts, as it did in those versions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

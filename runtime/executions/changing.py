@@ -1,4 +1,4 @@
-"""What a person asks to be otherwise at a breakpoint or a halt: a prompt, or a step's result."""
+"""What a person may change at a breakpoint or a halt: a prompt, or the result of a step."""
 
 from typing import Final
 
@@ -83,13 +83,13 @@ def _against_settling(course: StepSequencer, voice: Outbox, event: StepSettle) -
     if step is None:
         return no_step(course.process, event.step_id)
     if event.outcome not in OUTCOMES:
-        return f"the outcome {event.outcome[:40]!r} is none of {', '.join(OUTCOMES)}"
+        return f"the outcome {event.outcome[:40]!r} is not one of {', '.join(OUTCOMES)}"
     if step.goal is not UNSET or any(grown.step_id == step.id for grown in state.grown):
-        return f"{step.id} works towards a goal: `cortex execution finish` says what came of it"
+        return f"{step.id} works towards a goal: `cortex execution finish` says how it ended"
     if step.within is not UNSET:
         return f"{step.id} is a branch of {step.within}: settle it in its own execution"
     if step.fan is not UNSET and event.outcome == REPLACED:
-        return f"each item of {step.id} has a result of its own: settle those, in their executions"
+        return f"each item of {step.id} has its own result: settle those, in their executions"
     if state.effects:
         return "an effect of the step at hand is under way: wait for its outcome"
     done = state.statuses.get(step.id)
@@ -121,17 +121,17 @@ def _against_edit(voice: Outbox, event: ContextEdit) -> str:
     if state.stage != "compiled" or state.compiled is None:
         return "no prompt waits to be sent: a breakpoint before a step that asks a model shows one"
     if state.turn:
-        return "what the model was asked before is not changed: only the first prompt of a step is"
+        return "the model has read this prompt: only the first prompt of a step can be edited"
     if event.prompt != state.compiled.prompt:
-        return "another prompt waits to be sent than the one that is edited: look at it, then edit"
+        return "the prompt that waits to be sent is not the edited one: look at it, then edit"
     if not event.edits:
-        return "nothing of it would be other than it is"
+        return "it would change nothing"
     for each in event.edits:
         if set(each) != set(PARTS) or not each["old"]:
             return f"an edit has {', '.join(PARTS)}, and the old text is not empty"
         if masks_in(each["old"]) != masks_in(each["new"]):
             return (
-                "a secret that is masked stays as it is, and none is added: what is recorded "
-                "never holds one"
+                "an edit may not change a masked secret, and may not add a secret: Cortex "
+                "records none"
             )
     return ""

@@ -1,7 +1,7 @@
-"""What becomes of a child execution means for the execution that waits for it.
+"""What the state of a child execution means for the execution that waits for it.
 
-The two go together: a pause, a resume and a cancel of one are taken over by the other. A child that
-halts stops its parent, which keeps it, so that a resume of either goes on with both.
+Both change together: each takes over a pause, a resume and a cancel of the other. A child that
+halts also halts its parent, which keeps the child, so that a resume of either continues both.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ CHILD_FACTS: Mapping[type[Event], str] = {
     ExecutionHalted: "halted",
     ExecutionPaused: "paused",
     ExecutionResumed: "resumed",
-    ExecutionRefused: "stands where it stood",
+    ExecutionRefused: "has not moved",
     ExecutionCharged: "",
 }
 
@@ -54,10 +54,10 @@ def left_behind(parent: Execution, child: str) -> str:
         return f"its parent {'was' if parent.status == 'cancelled' else 'has'} {parent.status}"
     live = fan.live.get(child) if fan is not None else None
     if live is not None and live.status == "ending":
-        return f"its step goes on without it: {live.reason}"
+        return f"its step continues without it: {live.reason}"
     if parent.stage in DELEGATED and child in parent.alive:
         return ""
-    return "its parent goes on without it"
+    return "its parent continues without it"
 
 
 def after_child(course: StepSequencer, voice: Outbox, event: ChildFact) -> None:
@@ -116,7 +116,7 @@ def _halt(course: StepSequencer, voice: Outbox, event: ExecutionHalted) -> None:
         evidence = {**event.evidence, "child": event.execution_id}
         voice.halt(f"child {told}", state.step_id, gate=event.gate, evidence=evidence)
     else:
-        voice.cancel_child(f"its parent goes on without it: {told}")
+        voice.cancel_child(f"its parent continues without it: {told}")
         course.fail(f"child {told}", "failed")
 
 

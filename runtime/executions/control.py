@@ -1,4 +1,4 @@
-"""What an execution does when a person asks it to pause, to go on, to take an answer, or to end."""
+"""What an execution does when a person asks it to pause, resume, take an answer or end."""
 
 from typing import Final
 
@@ -73,7 +73,7 @@ def not_to_resume(voice: Outbox, event: ExecutionResume | Change) -> str:
     if not voice.was_seen(event.seen):
         return UNSEEN
     if state.unknown:
-        return f"nobody knows how an effect ended that was begun: {settlement.HOW}"
+        return f"the outcome of an effect that began is not known: {settlement.HOW}"
     if not isinstance(event, ContextEdit) and event.from_step and state.effects:
         return "an effect of the step at hand is under way: wait for its outcome"
     return ""

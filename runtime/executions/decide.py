@@ -1,8 +1,8 @@
-"""What an execution does about an event, given that the event is folded in already.
+"""What an execution does about an event that is already folded into its state.
 
-Facts are answered only where they changed something. Requests (those of people are in `control`)
-and what becomes of a child are matched against where the execution stands; what does not fit is too
-late or a repetition, and nothing happens.
+A fact is answered only if it changed something. Requests (those of people are in `control`) and the
+facts of children are compared with the current state. If one does not fit, it is late or repeated,
+and nothing happens.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What an execution does about a model's answer: use tools, ask again, or go on with it."""
+"""What an execution does about a model's answer: use tools, ask again, or continue with it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -209,12 +209,9 @@ class Dialogue:
                 "a model under [models] in config.toml, then resume"
             )
         if not state.unfit:
-            return f"{self._model()} answered {step.id} twice not as it has to: {problem}"
+            return f"{self._model()} answered {step.id} twice in a wrong form: {problem}"
         before = ", ".join(state.unfit)
-        return (
-            f"{self._model()} answered {step.id} not as it has to, and neither did {before}: "
-            f"{problem}"
-        )
+        return f"{self._model()} answered {step.id} in a wrong form, and so did {before}: {problem}"
 
     def _use_tools(self, calls: list[Any]) -> None:
         state, step = self._voice.state, self._step
@@ -233,7 +230,9 @@ class Dialogue:
         for number, call in enumerate(calls[:CALLS], 1):
             self._use(may, state.enabled, number, call)
         for number, _ in enumerate(calls[CALLS:], CALLS + 1):
-            self._deny(self._id(number, {}), "", f"at most {CALLS} calls a turn are looked at")
+            self._deny(
+                self._id(number, {}), "", f"at most {CALLS} calls of one turn are carried out"
+            )
             break
         if self._voice.state.open_calls:
             self._voice.set_tools_timeout()

@@ -1,4 +1,4 @@
-"""What a person changes of an execution that stands: its inputs, and what it may spend."""
+"""Changes of a paused or halted execution by a person: its inputs, and its cost limit."""
 
 import math
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def edit(
     max_cost = started.max_cost if event.max_cost is None else event.max_cost
     refused = "; ".join(wrong) or too_large(replace(started, inputs=inputs)) or ""
     if not refused and not changed and max_cost == started.max_cost:
-        refused = "nothing of it would be other than it is"
+        refused = "it would change nothing"
     if refused:
         voice.refuse(event, f"{process.name} is not changed: {refused}")
         return None
@@ -70,7 +70,7 @@ def _against(course: StepSequencer, state: Execution, event: ExecutionEdit) -> s
     """Why an execution that stands as this one is not changed; "" where it may be."""
     if state.stage == "fan" and event.inputs and not event.from_step:
         step = state.step_id
-        return f"the items of {step} have the inputs as they were: --from {step} begins them anew"
+        return f"the items of {step} keep their earlier inputs: --from {step} begins them again"
     return against(course, state, event.from_step) or _against_cost(event.max_cost, state.cost)
 
 
@@ -79,7 +79,7 @@ def against(course: StepSequencer, state: Execution, from_step: str = "") -> str
     if state.status not in ("paused", "halted") or state.adhoc:
         return "only an execution of a process can be changed, while it is paused or halted"
     if state.stage in ("child", "cleanup"):
-        return f"execution {state.child}, which it runs, is what stands: change that"
+        return f"execution {state.child}, which it runs, is the one that waits: change that"
     waits = state.question or (state.open_gate and state.status == "paused")
     # Of several items each is answered by itself; and at a goal nothing is asked that has to be
     # answered before the work goes on: whoever can is to do something, or a model that fits is.
@@ -94,7 +94,7 @@ def _against_cost(max_cost: float | None, spent: float) -> str:
     if max_cost is None:
         return ""
     if not math.isfinite(max_cost) or max_cost < 0:
-        return f"{max_cost} is no amount that it may spend"
+        return f"{max_cost} is not an amount that it may spend"
     if max_cost <= spent:
         return f"it has spent {dollars(spent)}, so that {dollars(max_cost)} is no more to spend"
     return ""

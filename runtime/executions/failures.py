@@ -1,7 +1,7 @@
-"""What went wrong before: kept while it may tell a later try of a step something.
+"""Earlier failures: kept while they may help a later attempt of a step.
 
-A failure is told to the steps from which its own was tried again: to that step, and to those before
-it that the execution went back to. Once its step is done nothing is told of it any more.
+A failure is shown to the steps that are tried again because of it: to its own step, and to the
+earlier steps to which the execution went back. When its step is done, it is no longer shown.
 """
 
 from collections.abc import Iterable, Sequence

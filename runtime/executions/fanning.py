@@ -1,9 +1,9 @@
-"""What a step does that works on several items at once: `for_each:` and `parallel:`.
+"""Steps that work on several items at once: `for_each:` and `parallel:`.
 
-An item is an execution of its own, so that gates, retries, effects and questions inside it are what
-they are anywhere. At most `at_once` of them are alive, those that wait for somebody included: so at
-most that many questions are open. While an item stands the others go on; the step itself pauses or
-halts once none of them can.
+An item is an execution, so gates, retries, effects and questions work inside it as everywhere. At
+most `at_once` items are active, including those that wait for a person; so at most that many
+questions are open. While one item waits, the others continue. The step itself pauses or halts when
+no item can continue.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -208,7 +208,7 @@ def _halted(course: "StepSequencer", voice: Outbox, live: Live, event: Execution
     """Keep what halted for a resume; else end it, with its part until it says what it cost."""
     fan = course.step.fan
     if fan is not msgspec.UNSET and fan.failures == "collect":
-        reason = f"its step goes on without it: {event.reason}"
+        reason = f"its step continues without it: {event.reason}"
         voice.cancel_item(event.execution_id, reason)
         say_changed(voice, live, event.execution_id, "ending", reason=event.reason)
     else:
@@ -257,7 +257,7 @@ def _settle(course: "StepSequencer", voice: Outbox, step: LinkedStep, fan: Fan) 
         voice.pause(state.pausing, step.id)
     else:
         spent = spent_by_all(state, step, fan)
-        _stop(course, voice, step, spent or f"the items of {step.id} cannot go on")
+        _stop(course, voice, step, spent or f"the items of {step.id} cannot continue")
 
 
 def _complete(course: "StepSequencer", voice: Outbox, step: LinkedStep, fan: Fan) -> None:
@@ -302,7 +302,7 @@ def _stop(course: "StepSequencer", voice: Outbox, step: LinkedStep, reason: str)
         evidence = {"completed": fan.ended - fan.failed - fan.skipped, "items": _failed_items(fan)}
         voice.halt(reason, step.id, evidence=evidence)
     else:
-        voice.cancel_child(f"its parent goes on without it: {reason}")
+        voice.cancel_child(f"its parent continues without it: {reason}")
         course.fail(reason, "failed", retry=False)
 
 

@@ -1,8 +1,8 @@
-"""The fold of the work towards a goal: steps grow by event, and the attempt is kept beside them.
+"""The fold of the work towards a goal: events add steps, and the attempt is kept meanwhile.
 
-A step with a goal is one attempt that asks a model turn by turn. What the model, or a person,
-chooses is a step of its own: the attempt is put aside while that is done, and goes on with its next
-turn after it.
+A step with a goal is one attempt that asks a model turn by turn. What the model or a person chooses
+becomes a step: the attempt is set aside while that step runs, and then continues with its next
+turn.
 """
 
 from typing import Any, Final

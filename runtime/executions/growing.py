@@ -1,4 +1,4 @@
-"""How an execution grows: what is chosen towards a goal becomes a step like any other."""
+"""How an execution grows: an action that is chosen towards a goal becomes an ordinary step."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def propose(
     try:
         parameters = {**parameters, **fill(grant.given, state.scope())}
     except MissingValueError as error:
-        return f"what is laid down for {grant.name} has no value: {error}"
+        return f"a fixed parameter of {grant.name} has no value: {error}"
     under_way = state.pursuit or state.suspended
     at_hand = under_way is not None and under_way.step_id == step.id
     attempt = under_way.attempt if at_hand and under_way else _next(state, step)
@@ -77,7 +77,7 @@ def _not_to_choose(grant: Granted, parameters: dict[str, Any], *, by_model: bool
     given = {name for name, _ in grant.given.entries}
     for name in parameters:
         if name in given:
-            return f"{name[:100]} is laid down: leave it out"
+            return f"{name[:100]} is fixed: leave it out"
         if by_model and name in grant.people:
             return f"{name[:100]} is for people to choose: leave it out"
     return ""

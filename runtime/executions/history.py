@@ -1,4 +1,4 @@
-"""One execution from its stream: which events count, in which order, and what they come to."""
+"""One execution from its stream: which events count, and in which order they are folded."""
 
 from collections.abc import Iterable
 

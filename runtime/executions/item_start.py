@@ -75,7 +75,7 @@ def begin_item(course: "StepSequencer", voice: Outbox, fan: Fan, item: int, valu
     state, step = voice.state, course.step
     body = course.process.step(fan.branches[item - 1]) if fan.branches else step
     if fan.branches and body.when is not None and not evaluate(body.when, state.scope()):
-        reason = "its condition `when` does not hold"
+        reason = "its condition `when` is false"
         say_changed(voice, Live(item=item), "", "skipped", reason=reason)
         return
     named = {step.fan.name: value} if step.fan is not UNSET and not fan.branches else {}

@@ -1,8 +1,8 @@
 """The fold of a step that works on several items at once.
 
-Each item is an execution of its own; here stands how many were begun, which are under way, and what
-those that are over gave. What ended is kept in pages, so that one more item costs the same whether
-ten came before it or ten thousand.
+Each item is an execution. This state holds how many have begun, which are active, and the results
+of those that ended. Ended items are kept in pages, so that one more item costs the same after ten
+items as after ten thousand.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What an execution says in one delivery; each thing is folded as it is said."""
+"""The events that an execution publishes in one delivery; each is folded when it is added."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -47,7 +47,7 @@ from .speakers import asker
 from .spending import by_class
 from .state import Execution, Ignored
 
-UNSEEN = "it stands since a moment that the request has not seen: look at it, then resume"
+UNSEEN = "it stopped after the position that the request has seen: look at it, then resume"
 
 
 class Outbox:

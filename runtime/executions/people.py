@@ -1,4 +1,4 @@
-"""What is said once a change that a person asked for was tried: a prompt, or a step's result."""
+"""The events that report a change by a person: of a prompt, or of the result of a step."""
 
 from typing import Final
 

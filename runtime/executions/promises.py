@@ -57,8 +57,9 @@ def missing_tools(step: LinkedStep, offers: Offers) -> str | None:
     reasons = "; ".join(_reasons(missing, tools))
     because = f" ({reasons})" if reasons else ""
     return clipped(
-        f"{step.id} declares the {noun} {', '.join(missing)}, which nobody offers{because}: start "
-        "what serves it and try again, or write `{name: ..., optional: true}`"
+        f"{step.id} declares the {noun} {', '.join(missing)}, which no component or server "
+        f"offers{because}: start what serves it and try again, or write "
+        "`{name: ..., optional: true}`"
     )
 
 

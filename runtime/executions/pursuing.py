@@ -1,6 +1,6 @@
-"""What an execution does about a goal: the next turn, what a person chooses, whether it is reached.
+"""What an execution does about a goal: next turn, a person's choice, the check of the goal.
 
-The steps that are chosen are done by the same course as all others; see `goals` for their fold.
+The chosen steps run like all other steps, by the same sequencer; see `goals` for their fold.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .step_sequencer import StepSequencer
 
 APPROVED: Final = "approved"  # the gate that asks a person
-NO_GOAL: Final = "the step at which it stands has no goal"
+NO_GOAL: Final = "its current step has no goal"
 CLAIMS: Final = 4  # in a row and in vain, that the goal is reached: then the work ends
 SHOWN_CHARS: Final = 600  # of what was said, in a question or a verdict
 EVIDENCE_CHARS: Final = 4_000
@@ -46,7 +46,7 @@ def gates_of(step: LinkedStep) -> tuple[LinkedGate, ...]:
 def hold(voice: Outbox, step: LinkedStep, why: str = "") -> None:
     """Let a person say what is done next towards the goal of *step*."""
     because = f" ({why})" if why else ""
-    voice.pause(GOAL, step.id, question=clipped(f"What is to be done next?{because}"))
+    voice.pause(GOAL, step.id, question=clipped(f"What should be done next?{because}"))
 
 
 def goes_on(course: "StepSequencer", voice: Outbox, step: LinkedStep) -> bool:
@@ -120,7 +120,7 @@ def judged(course: "StepSequencer", voice: Outbox, event: GateEvaluated) -> bool
         said = f" {state.pursuit.note}" if state.pursuit.note else ""
         reason = event.reason or "it gives no reason"
         if state.pursuit.claims + 1 >= CLAIMS and event.gate != APPROVED:
-            error = f"it was said {CLAIMS} times in a row that the goal is reached: {reason}"
+            error = f"the model said {CLAIMS} times in a row that the goal is reached: {reason}"
             course.fail(error, "wrong_answer", retry=False)
             return True
         verdict = f"{event.gate} did not pass: {reason}{said}\n{_evidence(event.evidence)}".strip()
@@ -248,7 +248,7 @@ def _not_to_act(voice: Outbox, seen: int, *, finishing: bool = False) -> str:
     if state.unknown or state.effects:
         return "an effect of unknown outcome comes first: say what happened"
     if state.stage in ("child", "cleanup", "handler"):
-        return "what was chosen is not done yet: resume, or cancel it"
+        return "the chosen action is not done yet: resume, or cancel it"
     grown = pending(state)
     if grown is not None and not finishing:
         return f"{grown.step_id} ({grown.name}) was chosen and is not done yet: resume"

@@ -1,4 +1,4 @@
-"""What follows a failed attempt: the next one, or what its step says about failures."""
+"""What follows a failed attempt: the next attempt, or the step's `on_failure`."""
 
 from typing import TYPE_CHECKING
 
@@ -111,7 +111,7 @@ def _go_back(
     else:
         often = "once" if times == 1 else f"{times} times"
         evidence = {"kind": failed.kind, "attempt": failed.attempt, "went_back": went}
-        hint = f"resume --from {target} tries anew"
+        hint = f"resume --from {target} tries again"
         reason = f"{failed.error} (went back to {target} {often}; {hint})"
         voice.halt(reason, step_id, evidence=evidence)
 
@@ -121,7 +121,7 @@ def _skip_to(course: "StepSequencer", voice: Outbox, target: str, failed_id: str
         if step.id == target:
             return
         if step.id not in voice.state.statuses:
-            voice.skip(step.id, f"{failed_id} failed, and goes on at {target}")
+            voice.skip(step.id, f"{failed_id} failed, and the execution continues at {target}")
 
 
 def _clean_up(voice: Outbox, step: LinkedStep, failed: StepFailed, cleanup: RunProcess) -> None:

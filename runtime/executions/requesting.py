@@ -1,4 +1,4 @@
-"""What a person decides about a step or its prompt, made into the request that says so."""
+"""Makes the requests with which a person decides about a step or its prompt."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ def edit_prompt(
     before = blobs.get(compiled.prompt).decode()
     edits = edits_between(before, text, (entry.id for entry in manifest.items))
     if not edits:
-        raise EditUnfitError("the prompt", "nothing of it would be other than it is")
+        raise EditUnfitError("the prompt", "it would change nothing")
     return ContextEdit(
         execution_id=state.execution_id,
         prompt=compiled.prompt,

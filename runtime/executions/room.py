@@ -1,4 +1,4 @@
-"""Whether an event has room: the hub refuses a body above its bound, and the whole page with it."""
+"""Whether an event fits: the hub refuses a body above its limit, and the whole page with it."""
 
 import msgspec
 

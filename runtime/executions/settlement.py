@@ -1,7 +1,7 @@
-"""What is done about effects that may happen once only, where nobody knows how one ended.
+"""Handles effects that may happen only once and whose outcome is unknown.
 
-Nothing begins such an effect a second time but a person who says so. While nobody knows how one
-ended, the execution is paused and asks; an outcome that is recorded after all answers for itself.
+Only a person can begin such an effect a second time. While the outcome is unknown, the execution is
+paused and asks. If the outcome is recorded after all, that answers the question.
 """
 
 from datetime import UTC, datetime
@@ -118,9 +118,11 @@ def _wrong(
     if effect is None:
         return "no effect of that key waits for an answer"
     if event.outcome not in OUTCOMES:
-        return f"the outcome {event.outcome[:40]!r} is none of {', '.join(OUTCOMES)}"
+        return f"the outcome {event.outcome[:40]!r} is not one of {', '.join(OUTCOMES)}"
     if voice.state.status == "paused" and not voice.was_seen(event.seen):
-        return "it was asked after what the answer has seen: look at it, then answer"
+        return (
+            "the question came after the position that the answer has seen: look at it, then answer"
+        )
     if event.outcome == "happened" and effect.kind == "tool" and not event.told:
         return "the text that the tool gave is missing"
     if event.outcome == "happened" and effect.kind == "action" and not voice.state.adhoc:

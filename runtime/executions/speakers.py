@@ -1,7 +1,7 @@
-"""Who says what about an execution: names that the hub authenticated, and no others.
+"""Who acts on an execution: names that the hub authenticated, and no others.
 
-A field of an event that names somebody is void, but where the engine or the process manager wrote
-it: they ask in the place of whoever asked them.
+A field of an event that names a person has no effect unless the engine or the process manager
+published the event: these two act for the client that asked them.
 """
 
 from collections.abc import Iterable

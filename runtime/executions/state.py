@@ -1,4 +1,4 @@
-"""What an execution is at one moment: the fold of its events, and nothing that is not in them."""
+"""The state of an execution: the fold of its events, and nothing that is not in them."""
 
 from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias

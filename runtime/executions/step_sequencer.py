@@ -1,4 +1,4 @@
-"""The course of an execution: given where it stands, what it asks next and how it ends."""
+"""The sequence of an execution: from its state, what it asks next and how it ends."""
 
 from msgspec import UNSET
 
@@ -72,7 +72,7 @@ class StepSequencer:
                 else:
                     self._arrive(step.id, step.gates, step, looks)
                 return
-            self._skip(step, "its condition `when` does not hold")
+            self._skip(step, "its condition `when` is false")
         self._complete()
 
     def found(self, problem: str) -> None:

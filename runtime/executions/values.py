@@ -1,4 +1,4 @@
-"""Typed values at the edges of an execution: its inputs, what a step gives, its outputs."""
+"""Typed values of an execution: its inputs, the results of its steps, its outputs."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def outputs_of(fields: Sequence[Output], scope: Scope) -> tuple[dict[str, Any], 
         except MissingValueError as error:
             value, why = None, str(error)
         else:
-            why = "what it is made from was skipped or left out"
+            why = "a value that it is made from was skipped or left out"
         if value is not None:
             wrong += _problems(field, value)
             values[field.name] = value
@@ -102,5 +102,5 @@ def _problems(field: Field | Output, value: Any) -> list[str]:
 def _unknown(name: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
     if near:
-        return f"{name} is no input of this process: did you mean {near[0]}?"
-    return f"{name} is no input of this process: it has {', '.join(names) or 'none'}"
+        return f"{name} is not an input of this process: did you mean {near[0]}?"
+    return f"{name} is not an input of this process: it has {', '.join(names) or 'none'}"

@@ -51,7 +51,7 @@ def converted(
 
     def decode(wanted: type, value: Any) -> Any:
         if not issubclass(wanted, pathlib.PurePath):  # one of pathlib is kept inside as well
-            raise NotImplementedError(f"{wanted.__name__} is no type that parameters can have")
+            raise NotImplementedError(f"{wanted.__name__} is not a type that parameters can have")
         if not isinstance(value, str):
             raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
         return inside(root(), value)
@@ -68,6 +68,6 @@ def encoded(value: Any, root: Root) -> Any:
                 top = root()
                 return str(found.relative_to(top) if found.is_relative_to(top) else found)
             return str(found)
-        raise NotImplementedError(f"{type(found).__name__} is no type that a result can have")
+        raise NotImplementedError(f"{type(found).__name__} is not a type that a result can have")
 
     return msgspec.to_builtins(value, enc_hook=encode)

@@ -60,7 +60,7 @@ def inside(root: pathlib.Path, named: str) -> Path:
         circle = isinstance(error, RuntimeError)  # Python 3.11 and 3.12
         reason = getattr(error, "strerror", None) or str(error)
         reason = "its links lead in a circle" if circle else reason
-        problem = f"{shown} is no path in the workspace: {reason}"
+        problem = f"{shown} is not a path in the workspace: {reason}"
         raise StepError(problem, retry=False, kind="refused") from None
     if not path.is_relative_to(root):
         problem = f"{shown} leads out of the workspace: name a path in it"

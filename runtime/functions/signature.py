@@ -119,7 +119,7 @@ def _result(
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return None, False  # who allows that reads what it yields
     if "return" not in hints:
-        raise ComponentInvalidError(name, "does not say what it gives: add `-> int`, or `-> None`")
+        raise ComponentInvalidError(name, "has no return type: add `-> int`, or `-> None`")
     given = hints["return"]
     if given is NOTHING or given is None:
         return None, False

@@ -1,4 +1,4 @@
-"""What components say they serve, told to the log when it has changed."""
+"""Records what components say they serve, if that has changed."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath

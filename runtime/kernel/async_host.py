@@ -281,7 +281,7 @@ class AsyncHost:
         async for reply in self._queries[type(query)](query, delivery):
             if isinstance(reply, Event):
                 return reply
-        raise ComponentInvalidError(self._name, f"gave no answer to {query.topic_name()}")
+        raise ComponentInvalidError(self._name, f"returned no answer to {query.topic_name()}")
 
 
 def _bound_s(event: Event) -> float | None:

@@ -201,7 +201,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         """
         path = home.config_path
         if path.exists() and not path.is_file():
-            raise ConfigError(str(path), "is no plain file: remove it, or write one")
+            raise ConfigError(str(path), "is not a plain file: remove it, or write one")
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:

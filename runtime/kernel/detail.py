@@ -1,4 +1,4 @@
-"""What is printed of each event that a component handles, where `CORTEX_LOG` asks for it."""
+"""The lines about each event that a component handles, if `CORTEX_LOG` asks for them."""
 
 import os
 import time

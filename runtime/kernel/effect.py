@@ -1,9 +1,10 @@
-"""The effect contract: which events ask for an effect that may happen once only, or under a key.
+"""The effect contract: which events request an effect that may happen only once, or under a key.
 
-The feed records `effect.intended` before it calls a handler of the former, and that record is on
-disk before the handler runs. The hub takes one for each effect, so that of two workers that come to
-hold the event one begins it. What is repeated under its key is begun once the event that the key
-is made of is on disk: one that a loss of power took would come again under another key.
+For an effect that may happen only once, the feed records `effect.intended`, and that record is on
+disk before the handler runs. The hub accepts one for each effect, so if two workers hold the event,
+only one begins it. An effect that is repeated under a key begins when the event from which the key
+is made is on disk. Otherwise a power cut could lose that event, and it would come again with
+another key.
 """
 
 from collections.abc import Iterable, Mapping

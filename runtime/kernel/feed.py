@@ -165,7 +165,7 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             host.make_ready()  # while it starts, no event is under way
             begun = yield from _begin(feeding, sync=keyed)
             counted = True
-        blame = blamed(feeding.max_attempts, begun, "the process died of it")
+        blame = blamed(feeding.max_attempts, begun, "the process ended during it")
         if again:
             recall.leave()
             effects = yield from _handle_again(feeding, host, page.records[0], blame)
@@ -429,7 +429,7 @@ def _begin_once(
 
 def _untried(feeding: Feeding, lease: Lease) -> Finish | None:
     """Park an event that was begun too often; None where it may be tried."""
-    blame = blamed(feeding.max_attempts, lease, "its workers died of it or hung")
+    blame = blamed(feeding.max_attempts, lease, "its workers ended during it or hung")
     if not blame:
         return None
     return _finish(feeding, lease, parked(feeding.name, lease.record, blame, lease.attempts - 1))

@@ -275,12 +275,12 @@ class Home(msgspec.Struct, frozen=True):
         inner = self.path / FOLDER
         within = quote(str(self.path))
         todo = f"name {inner}" if inner.is_dir() else f"make one in it with `cortex init {within}`"
-        raise HomeError(str(self.path), f"is a folder of something else, no home: {todo}")
+        raise HomeError(str(self.path), f"is not a home, but a folder with other content: {todo}")
 
     def _refuse_newer(self) -> None:
         try:
             if self.version_path.exists() and not self.version_path.is_file():
-                raise HomeError(str(self.version_path), "is no plain file: remove it")
+                raise HomeError(str(self.version_path), "is not a plain file: remove it")
             text = self.version_path.read_text(encoding="utf-8", errors="replace").strip()
         except FileNotFoundError:
             return

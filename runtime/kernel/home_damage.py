@@ -1,4 +1,4 @@
-"""What is wrong with a home that is there: it is said before anything is opened or made in it."""
+"""Checks an existing home for damage, before anything is opened or made in it."""
 
 import os
 import stat
@@ -76,10 +76,10 @@ def _unseen(home: Path, error: OSError) -> HomeError:
 def _refuse_misplaced(home: Path) -> None:
     for path in (home / name for name in FILES):
         if path.exists() and not path.is_file():
-            raise HomeError(str(path), "is no plain file, as is expected there: move it away")
+            raise HomeError(str(path), "is not a plain file, as is expected there: move it away")
     for path in (home / name for name in FOLDERS):
         if path.exists() and not path.is_dir():
-            raise HomeError(str(path), "is no folder, as is expected there: move it away")
+            raise HomeError(str(path), "is not a folder, and one is expected there: move it away")
 
 
 def _refuse_lost_log(home: Path) -> None:
@@ -139,4 +139,4 @@ def refuse_exposed(home: Path) -> None:
         HomeError: It names the first such file and what to do.
     """
     for path, problem in exposed(home):
-        raise HomeError(str(path), f"{problem}; look at what stands in it first")
+        raise HomeError(str(path), f"{problem}; look at its content first")

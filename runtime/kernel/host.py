@@ -152,7 +152,7 @@ class LocalHost:
         for reply in self._queries[type(query)](query, delivery) or ():
             if isinstance(reply, Event):
                 return reply
-        raise ComponentInvalidError(self._name, f"gave no answer to {query.topic_name()}")
+        raise ComponentInvalidError(self._name, f"returned no answer to {query.topic_name()}")
 
     def recall(self, records: Iterable[Recorded]) -> None:
         """Fold events that were handled before this start."""

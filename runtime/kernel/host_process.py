@@ -1,4 +1,4 @@
-"""What a runtime changes of the process around it, for as long as it runs; then it is as before."""
+"""What a runtime changes in its process while it runs; it restores everything at the end."""
 
 import sys
 import threading

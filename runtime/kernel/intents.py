@@ -1,4 +1,4 @@
-"""Feeding an effect that may happen once only: its intent before, its outcome after, never twice.
+"""Feeds an effect that may happen only once: intent before, outcome after, never twice.
 
 Parts of the programs in `feed`: generators that yield requests and are sent the answers.
 """
@@ -24,7 +24,7 @@ from .effect import Contract
 from .host import NOTHING, Effects, Host, Outcome
 from .tracebacks import Tracebacks
 
-LOST = "it was begun, and whoever did it ended or was not heard of again"
+LOST = "it began, and the process that did it ended or did not report again"
 RAISED = "it was begun, and its handler broke off:"
 
 Intent: TypeAlias = Literal["new", "begun", "unwanted"]

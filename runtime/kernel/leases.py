@@ -1,4 +1,4 @@
-"""Keeps the leases of working shells: the client renews them, never the handler."""
+"""Renews the leases of working shells; handlers never do."""
 
 import contextlib
 import threading

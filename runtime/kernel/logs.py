@@ -1,4 +1,4 @@
-"""Where the runtime's own log lines go when the program around it has not said."""
+"""Where the runtime's own log lines go, unless the program has configured that."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ def level_asked() -> int | None:
     said = os.environ.get(LEVEL, "")
     level = LEVELS.get(said.lower())
     if said and level is None:
-        sys.stderr.write(f"cortex: {LEVEL}={said[:20]!r} is no level: {', '.join(LEVELS)}\n")
+        sys.stderr.write(f"cortex: {LEVEL}={said[:20]!r} is not a level: {', '.join(LEVELS)}\n")
     return level
 
 

@@ -143,8 +143,8 @@ def located(component: str, plugins: Path) -> Path:
         if found is None:
             raise ManifestError(
                 component,
-                f"there is no module {part}: install its package beside Cortex, or put the module "
-                "into the home's plugins folder",
+                f"there is no module {part}: install its package where Cortex is, or put the "
+                "module into the home's plugins folder",
             )
         folders = list(found.submodule_search_locations or ())
     return Path((found.origin if found else None) or module_name)

@@ -1,4 +1,4 @@
-"""What a runtime hands to the constructors of its components, by name."""
+"""The objects that a runtime passes to the constructors of its components, by name."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

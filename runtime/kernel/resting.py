@@ -1,4 +1,4 @@
-"""Shells that rest: a component that only takes work needs no thread while there is none for it."""
+"""Shells that rest: a component that only takes work needs no thread while it has none."""
 
 import threading
 from collections.abc import Callable, Iterable

@@ -1,13 +1,13 @@
 """The shell: the one pykka actor class, which drives a feed and answers queries on its thread.
 
-Its mailbox holds control only: at most one `Wake`, what rings of its alarms, the `Call`s of askers,
-and `Stop`. Events are fetched, so the log is the queue. Nothing that a component does gets out of
-`on_receive`: in pykka an exception after a `tell` would end the actor, and a `SystemExit` every
-actor of the process.
+Its mailbox holds control only: at most one `Wake`, its alarms, the `Call`s of askers, and `Stop`.
+Events are fetched, so the log is the queue. No exception of a component leaves `on_receive`: in
+pykka an exception after a `tell` would end the actor, and a `SystemExit` every actor of the
+process.
 
-pykka is used by its public face. An inbox and a future of our own (`SimpleQueue`, one lock) would
-answer a question by the mailbox at 1.2 to 1.5 x a bare actor, instead of 0.92 to 0.96 x; steps are
-as fast without them.
+pykka is used by its public interface. An inbox and a future of our own (`SimpleQueue`, one lock)
+would answer a query by the mailbox at 1.2 to 1.5 x a bare actor, instead of 0.92 to 0.96 x; steps
+are as fast without them.
 """
 
 import contextlib

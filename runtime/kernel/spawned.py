@@ -117,7 +117,7 @@ class SpawnedHost:
         asked = Ask("handle", tuple(records), attempt, begun=begun)
         outcome = self._exchange(asked).outcome
         if outcome is None:
-            return Outcome([], "the child gave no outcome")
+            return Outcome([], "the child process returned no outcome")
         for index, effects in enumerate(outcome.done):
             try:  # the child does not know every word that the hub knows
                 for draft in (*effects.events, *(due.draft for due in effects.due)):

@@ -26,7 +26,7 @@ def parse_time(text: str, now_ns: int) -> int:
         when = datetime.fromisoformat(text.strip()).astimezone(UTC)
     except (ValueError, OverflowError):
         raise click.BadParameter(
-            f"{text!r} is no time: write 90s, 15m, 1h, 2d or 1w ago, or 2026-03-01T09:30"
+            f"{text!r} is not a time: write 90s, 15m, 1h, 2d or 1w ago, or 2026-03-01T09:30"
         ) from None
     since = when - datetime(1970, 1, 1, tzinfo=UTC)
     return (since // timedelta(microseconds=1)) * 1_000
@@ -43,7 +43,7 @@ def parse_end(text: str, now_ns: int) -> int:
         end_ns = 2 * now_ns - parse_time(text, now_ns) if ahead else parse_time(text, now_ns)
     except click.BadParameter:
         raise click.BadParameter(
-            f"{text!r} is no time: write 12h, 30d or 1w from now, or 2026-03-01T09:30"
+            f"{text!r} is not a time: write 12h, 30d or 1w from now, or 2026-03-01T09:30"
         ) from None
     if not now_ns < end_ns < LAST_NS:
         raise click.BadParameter(f"{text!r} is {'over' if end_ns <= now_ns else 'too far away'}")

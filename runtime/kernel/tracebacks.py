@@ -1,7 +1,7 @@
-"""Where a handler's exception came from: shown where its process logs, and kept when it gives up.
+"""Tracebacks of handlers: logged by their process, and kept when the component gives an event up.
 
-What the process around a component prints is a worker's terminal, `cortex plugin logs` or `up.log`.
-The event that gives up names the text as a blob, so that whoever asks for it finds it later, too.
+The output of the process is in a worker's terminal, in `cortex plugin logs` or in `up.log`. The
+event that reports the failure names the traceback as a blob, so that it can also be found later.
 """
 
 import contextlib

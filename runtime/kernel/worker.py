@@ -1,4 +1,4 @@
-"""Components in a process of their own, fed by a hub that another process serves."""
+"""Hosts components in a separate process, fed by a hub that another process serves."""
 
 import threading
 import time
@@ -157,7 +157,7 @@ class Worker:
             self._keeper.start()
 
     def until_over(self, told: threading.Event) -> None:
-        """Wait until *told* is set, or until the hub does not let this worker in any more.
+        """Wait until *told* is set, or until the hub no longer admits this worker.
 
         Raises:
             ClientDeniedError: What it was granted was taken back.

@@ -79,7 +79,9 @@ def decoded(path: Path, data: bytes) -> tuple[str, str]:
     """
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
     if encoding != "utf-16" and b"\0" in data:
-        raise KnowledgeUnreadableError(str(path), "it holds zero bytes, so it is no text file")
+        raise KnowledgeUnreadableError(
+            str(path), "it contains zero bytes, so it is not a text file"
+        )
     try:
         return data.decode(encoding), encoding
     except UnicodeDecodeError:

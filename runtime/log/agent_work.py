@@ -111,9 +111,11 @@ class AgentWork:
             asked = record(cause) if 0 < cause <= head else None
             key = _READ(draft.body).effect_key
             if asked is None or asked.topic not in ASKS or asked.stream != draft.stream:
-                raise EventInvalidError(INTENDED, "its cause is no request of its execution")
+                raise EventInvalidError(INTENDED, "its cause is not a request of its execution")
             if not key.startswith(f"{asked.position}/{asked.time_ns}/"):
-                raise EventInvalidError(INTENDED, f"{key[:80]!r} is no key of what it is caused by")
+                raise EventInvalidError(
+                    INTENDED, f"{key[:80]!r} is not a key of what it is caused by"
+                )
             fresh = (each for each in staged if each.stream == asked.stream)
             parties = frozenset(map(root_of, (client, asked.source)))
             for later in (*_after(log, asked), *fresh):

@@ -75,8 +75,8 @@ class LogAlteredError(LogCorruptError):
 
     def __str__(self) -> str:
         return (
-            f"{self.path} does not fit its events: {self.problem}; `cortex log state` shows what "
-            "it is about, and how to go on"
+            f"{self.path} does not fit its events: {self.problem}; `cortex log state` shows the "
+            "differences and what to do"
         )
 
 

@@ -136,7 +136,7 @@ def _unfit_work(made: Tables, facts: Facts) -> Iterator[Mending]:
     for key in tuple(made["work"]):
         name, position = key
         if kinds.get(name) != WORK:
-            problem = f"{name} is no subscription for work"
+            problem = f"{name} is not a subscription for work"
         elif not 1 <= position <= facts.head:
             problem = f"the log has {facts.head} events"
         else:
@@ -162,7 +162,7 @@ def _lost_work(made: Tables, facts: Facts) -> Iterator[Mending]:
                 and seen.matches(record.topic, record.key)
             ):
                 made["work"][key] = (name, position, 0, 0, 0, 0)
-                problem = f"nobody has answered to the {record.topic} there"
+                problem = f"the {record.topic} there has no answer"
                 yield Mending("work", name_of("work", key), problem, "waiting again")
 
 

@@ -166,7 +166,7 @@ def _refuse_no_file(path: Path) -> None:
         if each.is_dir():
             raise NotALogError(str(each), "it is a folder")
         if each.exists() and not each.is_file():
-            raise NotALogError(str(each), "it is no plain file")
+            raise NotALogError(str(each), "it is not a plain file")
 
 
 def _reader(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:

@@ -113,7 +113,7 @@ def misplaced(state: State) -> str | None:
     for work in state.work:
         if kinds.get(work.subscription) != "work":
             return (
-                f"work at position {work.position} is for {work.subscription}, which is no "
+                f"work at position {work.position} is for {work.subscription}, which is not a "
                 "subscription for work"
             )
         if not 1 <= work.position <= state.head:

@@ -212,7 +212,7 @@ def faults_of(model: ModelConfig) -> Iterator[tuple[str, str]]:
     if model.key_env and (problem := _wrong_variable(model.key_env)):
         yield "key_env", problem
     elif near := _misspelled(model.provider):
-        yield "provider", f"nobody is called {model.provider!r}: did you mean {near!r}?"
+        yield "provider", f"there is no provider {model.provider!r}: did you mean {near!r}?"
     if model.provider == "replay" and not model.log:
         yield "provider", "replay needs `log`, the home or log.db whose answers are given again"
     if not _has_price(model):

@@ -76,7 +76,7 @@ def _levels(work: WorkProfile) -> Iterator[tuple[str, Any, str]]:
 def _sensitivity(work: WorkProfile) -> Iterator[tuple[str, Any, str]]:
     if work.local:
         noun = "step" if len(work.local) == 1 else "steps"
-        shown = f"it is shown what came of the {noun} {', '.join(work.local)}"
+        shown = f"it sees the result of the {noun} {', '.join(work.local)}"
         yield "sensitivity", "local", f"{shown}, which may not leave this host"
 
 

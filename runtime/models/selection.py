@@ -17,7 +17,7 @@ from .description import LEVELS, PERSON, ModelDescription, Usage, cost, dollars
 TYPICAL = Usage(input=8_000, output=1_500)
 NOTHING: Final[Mapping[str, Any]] = {}
 NARROW: Final = 2  # a window that is too small counts as much as two levels
-STANDS_IN: Final = "the embedded stand-in quotes its context, and no model is asked"
+STANDS_IN: Final = "the built-in substitute quotes its context, and no model is asked"
 
 
 class Selected(msgspec.Struct, frozen=True):

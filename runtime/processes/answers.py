@@ -51,7 +51,7 @@ def schema_problem(schema: Any) -> str | None:
     from jsonschema import Draft202012Validator, SchemaError
 
     if not isinstance(schema, dict):
-        return "it is no map"
+        return "it is not a map"
     try:
         Draft202012Validator.check_schema(schema)
         applied = object_schema(schema)
@@ -62,7 +62,7 @@ def schema_problem(schema: Any) -> str | None:
     except RecursionError:
         return "it is too deep"
     except ValueError as error:
-        return f"an `$id` in it is no URL: {error}"
+        return f"an `$id` in it is not a URL: {error}"
     if applied.get("type") != "object":
         return "its type is not `object`: an answer has named fields"
     return None

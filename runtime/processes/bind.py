@@ -55,7 +55,7 @@ class Binder:
         spec = self._world.symbols.actions.get(name)
         if spec is None:
             remedy = self._world.action_remedy(name)
-            message = f"no component carries out `{name}`"
+            message = f"no component serves the action `{name}`"
             self._unknown("P401", message, place, name, self._world.symbols.actions, remedy)
         return spec
 
@@ -86,7 +86,7 @@ class Binder:
                 continue
             place = use.node.at("name") if isinstance(use.node, MappingNode) else use.node
             remedy = self._world.tool_remedy(use.name)
-            message = f"nobody offers the tool or pack `{use.name}`"
+            message = f"no component or server offers the tool or pack `{use.name}`"
             self._unknown("P417", message, place, use.name, known.names(), remedy)
         return promised_by(definition, known)
 

@@ -98,7 +98,7 @@ def _is_readable(text: str, reporter: Reporter) -> bool:
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         character = f"U+{ord(forbidden.group()):04X}"
         span = SourceSpan(line, column, line, column + 1)
-        reporter.report("P003", f"the character {character} cannot stand in a source", span)
+        reporter.report("P003", f"the character {character} is not allowed in a source", span)
         return False
     return True
 

@@ -55,7 +55,7 @@ def read_list(node: Node, reporter: Reporter, label: str) -> Value | None:
         return read_value(node, reporter, label)
     reporter.report(
         "P103",
-        f"`{label}` is no list",
+        f"`{label}` is not a list",
         node,
         remedy="refer to one, as in `for_each: ${inputs.files}`, or write it out",
     )
@@ -114,7 +114,7 @@ def check_fan(step: StepDefinition, reporter: Reporter) -> None:
 def _check_parallel(step: StepDefinition, reporter: Reporter) -> None:
     keys: Mapping[str, tuple[ScalarNode, Node]] = step.node.entries
     for key in keys.keys() - _BESIDE_PARALLEL - {"action", "process", "for_each"}:
-        message = f"`{key}:` beside `parallel:`"
+        message = f"`{key}:` together with `parallel:`"
         reporter.report("P218", message, keys[key][0], remedy="say it in the branches")
     if step.fan is not None and len(step.fan.branches) > MOST_BRANCHES:
         found = len(step.fan.branches)

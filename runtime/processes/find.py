@@ -28,7 +28,7 @@ def _read_text(node: Node, reporter: Reporter, label: str) -> Value | None:
         return None
     at = node.value.find("{{")
     if at >= 0:
-        message = "`{{...}}` is no reference in this language"
+        message = "`{{...}}` is not a reference in this language"
         remedy = "write it as `${inputs.name}` or `${steps.id.field}`"
         reporter.report("P202", message, span_within(node, at, 2), remedy=remedy)
         return None
@@ -81,7 +81,7 @@ def linked_find(
     for use in definition.under:
         if not _holds(world.topics.names(), use.topic):
             remedy = world.topic_remedy(use.topic)
-            message = f"no knowledge stands under `{use.topic}` as yet"
+            message = f"there is no knowledge under `{use.topic}` yet"
             reporter.report("P415", message, use.node, remedy=remedy)
     return Find(
         texts=tuple(text.template for text in definition.texts),

@@ -150,7 +150,7 @@ class GoalLinker:
         seen = {use.name for use in definition.tools}
         for use, grant in grants:
             if grant.name in seen:
-                message = f"`{grant.name}` stands for several things that may be chosen"
+                message = f"`{grant.name}` names several entries of `may:`"
                 self._reporter.report("P420", message, use.node)
             seen.add(grant.name)
 
@@ -168,7 +168,7 @@ class GoalLinker:
         ]
         for name, node in chosen:
             if name in RESERVED:
-                message = f"`{name}` is how a model says how the goal stands"
+                message = f"`{name}` is reserved: a model uses it to report on the goal"
                 self._reporter.report("P421", message, node)
 
 

@@ -114,7 +114,7 @@ def _granted(grant: Granted) -> str:
     if grant.breakpoint:
         parts.append("with a breakpoint")
     if grant.given.entries:
-        parts.append(f"with its {', '.join(name for name, _ in grant.given.entries)} laid down")
+        parts.append(f"with its {', '.join(name for name, _ in grant.given.entries)} fixed")
     return ", ".join(parts)
 
 
@@ -123,7 +123,7 @@ def items_of(step: LinkedStep) -> str:
     if step.fan is UNSET:
         return "" if step.within is UNSET else f"branch of {step.within}"
     fan = step.fan
-    policy = "all are carried out, whatever fails" if fan.failures == "collect" else ""
+    policy = "all run, whatever fails" if fan.failures == "collect" else ""
     if fan.over is UNSET:
         told = f"{fan.at_once} of {len(fan.branches)} at once"
     else:

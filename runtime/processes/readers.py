@@ -165,7 +165,7 @@ def read_inherit(node: MappingNode, reporter: Reporter) -> Inherit | None:
     """Return ``- inherit: all``."""
     value = node.get("inherit")
     if value is None or len(node.entries) != 1:
-        message = "the only map that may stand here is `inherit: all`"
+        message = "the only map allowed here is `inherit: all`"
         reporter.report("P103", message, node)
         return None
     if not isinstance(value, ScalarNode) or value.value != "all":

@@ -42,14 +42,14 @@ def reference_problem(schema: Mapping[str, Any]) -> str | None:
     for reference, place, inside in _found(schema, resolver):
         if not reference.startswith("#"):
             shown = reference[:SHOWN_CHARS]
-            return f"it refers to {shown!r}: only what stands in the schema itself is looked up"
+            return f"it refers to {shown!r}: only references within the schema itself are allowed"
         try:
             if _comes_back(place, inside, (), ended):
                 return f"it refers to {reference[:SHOWN_CHARS]!r}, which leads back to itself"
         except (Unresolvable, ValueError):  # a name in a list
-            return f"it refers to {reference[:SHOWN_CHARS]!r}, which is not there"
+            return f"it refers to {reference[:SHOWN_CHARS]!r}, which does not exist"
         except TypeError:
-            return f"it refers to {reference[:SHOWN_CHARS]!r}, which is no schema"
+            return f"it refers to {reference[:SHOWN_CHARS]!r}, which is not a schema"
     return None
 
 

@@ -98,13 +98,13 @@ def check_output(
                 "P416",
                 f"{whose} never gives `{name}`",
                 place,
-                remedy=did_you_mean(name, known, f"what it gives is {listed(known)}"),
+                remedy=did_you_mean(name, known, f"its result has {listed(known)}"),
                 fix=(TextEdit(span_of(place), str(found)),) if named else None,
             )
         elif not fits(mine, shape) or never_equal(mine, shape):
             kinds = in_words(mine.kinds - {"null"} or mine.kinds)
             message = f"{whose} gives `{name}` as {kinds}, never as {_wanted(shape)}"
-            reporter.report("P416", message, place, remedy="declare what it gives")
+            reporter.report("P416", message, place, remedy="declare its result")
 
 
 def _declared(definition: StepDefinition, declared: Declared) -> Mapping[str, tuple[Shape, Node]]:
@@ -201,7 +201,7 @@ def schema_of_struct(name: str) -> dict[str, Any] | str:
     except Exception as error:  # noqa: BLE001 - whatever a module does when it is imported
         return f"{type(error).__name__}: {error}"
     if not isinstance(found, type) or not issubclass(found, msgspec.Struct):
-        return f"`{name}` is no msgspec Struct"
+        return f"`{name}` is not a msgspec Struct"
     try:
         return msgspec.json.schema(found)
     except (TypeError, msgspec.ValidationError) as error:

@@ -54,7 +54,7 @@ def schema_errors(schema: Mapping[str, Any], value: Any) -> list[Any]:
         raise
     # What is no schema, or refers to what is none, is applied until Python cannot go on.
     except Exception as error:
-        raise SchemaLimitError(f"it is no schema: {error}") from error
+        raise SchemaLimitError(f"it is not a schema: {error}") from error
     finally:
         _LEFT.reset(token)
 
@@ -103,7 +103,7 @@ def _matches(pattern: str, text: str) -> bool:
         message = f"its pattern {pattern[:100]!r} takes more than {PATTERNS_S:g} s"
         raise SchemaLimitError(message) from error
     except regex.error as error:
-        raise SchemaLimitError(f"its pattern {pattern[:100]!r} is none: {error}") from error
+        raise SchemaLimitError(f"its pattern {pattern[:100]!r} is not valid: {error}") from error
     finally:
         left.patterns_s -= time.monotonic() - began_s
 
@@ -169,7 +169,9 @@ def _additional_properties(validator: Any, part: Any, value: Any, schema: Any) -
 def _unevaluated(keyword: Any, validator: Any, part: Any, value: Any, schema: Any) -> Any:
     # jsonschema looks for what was evaluated with `re`, on paths of its own.
     if _has_patterns(validator.schema):
-        raise SchemaLimitError("`unevaluatedProperties` beside `patternProperties` is not taken")
+        raise SchemaLimitError(
+            "`unevaluatedProperties` together with `patternProperties` is not supported"
+        )
     return keyword(validator, part, value, schema)
 
 

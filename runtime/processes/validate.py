@@ -34,7 +34,7 @@ def validate(definition: Definition, reporter: Reporter) -> None:
             continue
         if step.id in seen:
             line = line_of(seen[step.id].node.start) + 1
-            message = f"step `{step.id}` stands in line {line} already"
+            message = f"step `{step.id}` is already in line {line}"
             reporter.report("P201", message, step.node.at("id"))
         seen.setdefault(step.id, step)
         _check_step(step, definition, reporter)
@@ -65,7 +65,7 @@ def _check_markers(process: ProcessDefinition, reporter: Reporter) -> None:
             for marker in markers:
                 reporter.report("P314", f"process `{process.name}` has no parent", marker.node)
         for marker in markers[1:]:
-            reporter.report("P208", "`inherit: all` stands here twice", marker.node)
+            reporter.report("P208", "`inherit: all` is listed twice", marker.node)
 
 
 def _check_field(field: FieldDefinition, reporter: Reporter) -> None:
@@ -95,14 +95,14 @@ def _check_twice(
             continue
         key = f"{gate.name} {plain_value(gate.parameters.node) if gate.parameters else ''}"
         if key in seen:
-            reporter.report("P208", f"gate `{gate.name}` stands here twice", gate.node)
+            reporter.report("P208", f"gate `{gate.name}` is listed twice", gate.node)
         seen.add(key)
     topics: set[str] = set()
     for use in knowledge:
         if isinstance(use, Inherit):
             continue
         if use.topic in topics:
-            reporter.report("P208", f"topic `{use.topic}` stands here twice", use.node)
+            reporter.report("P208", f"topic `{use.topic}` is listed twice", use.node)
         topics.add(use.topic)
 
 

@@ -116,7 +116,7 @@ class VectorFile:
                     file.write(parts)
         except (OSError, RuntimeError) as error:
             self.renew()
-            problem = getattr(error, "strerror", None) or "the disk did not take its vectors"
+            problem = getattr(error, "strerror", None) or "its vectors could not be written to disk"
             raise StoreDiskError(str(self._path), problem) from error
         self._waiting.clear()
 

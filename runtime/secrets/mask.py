@@ -227,7 +227,7 @@ class MaskedTextError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"{self.where} holds {self.mask}, which stands for a secret that was not shown: leave "
+            f"{self.where} contains {self.mask}, the mask of a secret that was not shown: leave "
             "that line as it is, and change only what is around it"
         )
 

@@ -78,7 +78,7 @@ def _said(path: Path, begin: int) -> str:
     free = shutil.disk_usage(path.parent).free
     if free < LEAST_FREE:  # what it said had no room either
         return f"its disk has {free >> 10:,} KiB left: free some space, then try again"
-    return f"it said nothing; see {path}"
+    return f"it printed nothing; see {path}"
 
 
 _HUB = """

@@ -46,7 +46,7 @@ def plugin_after(before: PluginFared, event: Event) -> PluginFared:
         case PluginCrashed():
             return change(before, state="crashed", reason=event.reason)
         case PluginDenied(part="", kept=True):
-            reason = f"it goes on as it was, for it was not reloaded: {event.reason}"
+            reason = f"the loaded version continues, because the reload failed: {event.reason}"
             load = before.previous or before.load
             return change(
                 before, state="loaded", load=load, confirmed=load, previous=None, reason=reason

@@ -47,7 +47,7 @@ class HubGoneError(CortexError):
     def __str__(self) -> str:
         return (
             f"the hub at {self.url} is gone ({self.problem}), and execution {self.execution_id} "
-            "goes on where it stood once one is up: `cortex up`, or `cortex execution resume "
+            "continues when a hub is up again: `cortex up`, or `cortex execution resume "
             f"{self.execution_id}`"
         )
 
@@ -92,8 +92,8 @@ class UnwritableError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"execution {self.execution_id} waits, since nothing can be recorded ({self.problem}): "
-            f"make room, then `cortex execution resume {self.execution_id}`"
+            f"execution {self.execution_id} waits, because nothing can be recorded "
+            f"({self.problem}): make room, then `cortex execution resume {self.execution_id}`"
         )
 
 

@@ -70,14 +70,14 @@ def _refuse_no_program(
         raise _wrong(f"config.toml allows these programs alone: {', '.join(allow)}")
     if os.sep in program:
         if not (workspace / program).is_file():
-            raise _wrong(f"`{program}` is no program: there is no such file in {workspace}")
+            raise _wrong(f"`{program}` is not a program: there is no such file in {workspace}")
     elif shutil.which(program) is None:
         near = nearest(program, gates)
         meant = f"the gate `{near}`" if near else ""
         if not meant and (near := nearest(program, set(_programs(program[0])))):
             meant = f"the program `{near}`"
         hint = f"did you mean {meant}?" if meant else f"there are the gates {listed(gates)}"
-        raise _wrong(f"`{program}` is no gate and no program: {hint}")
+        raise _wrong(f"`{program}` is neither a gate nor a program: {hint}")
 
 
 def _programs(letter: str) -> Iterator[str]:

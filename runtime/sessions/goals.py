@@ -125,7 +125,7 @@ def proposal(
         )
     laid_down = {name for name, _ in grant.given.entries}
     if taken := sorted(laid_down & pairs.keys()):
-        raise ArgumentError(f"{', '.join(taken)} of {grant.name} is laid down: leave it out")
+        raise ArgumentError(f"{', '.join(taken)} of {grant.name} is fixed: leave it out")
     properties = grant.parameters.get("properties", {})
     parameters = {name: _typed(value, properties.get(name)) for name, value in pairs.items()}
     problem = checked_as_declared(parameters, grant.parameters)
@@ -159,7 +159,7 @@ def goal_at_hand_of(history: History, execution_id: str) -> Goal:
         at = f", at its step {state.step_id}" if state.step_id else ""
         raise RefusedError(
             f"{it} is a run of {state.started.process}, which has no goal{at}: "
-            f"`cortex execution resume {execution_id}` goes on with it"
+            f"`cortex execution resume {execution_id}` continues it"
         )
     return step.goal
 

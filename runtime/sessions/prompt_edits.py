@@ -38,7 +38,7 @@ def prompt_edit(
     """
     state = _standing(history, execution_id)
     if state.over:
-        raise RefusedError(f"execution {execution_id} is {state.status}: no prompt of it is sent")
+        raise RefusedError(f"execution {execution_id} is {state.status}: it sends no more prompts")
     before = history.blobs.get(state.compiled.prompt).decode() if state.compiled else ""
     try:
         text = edited(before)
@@ -59,8 +59,8 @@ def replaced(text: str, pairs: Iterable[tuple[str, str]]) -> str:
     for old, new in pairs:
         times = text.count(old) if old else 0
         if times != 1:
-            more = f"stands there {many(times, 'time')}: give more of it"
-            there = more if times else "is not there"
+            more = f"occurs {many(times, 'time')}: give more of the text around it"
+            there = more if times else "does not occur"
             raise EditUnfitError("the prompt", f"{old[:SHOWN_LETTERS]!r} {there}")
         text = text.replace(old, new)
     return text

@@ -53,7 +53,7 @@ def waiting_for(history: History, execution_id: str) -> str:
     if history.log is None or state.status != "running" or not state.unclaimed:
         return ""
     action = untaken_action(history, history.log, state.execution_id)
-    return f"nobody carries out {action}" if action else ""
+    return f"no component runs {action}" if action else ""
 
 
 def missing_line(event: ExecutionDeferred | StepUnclaimed) -> str:

@@ -185,7 +185,9 @@ def _made(component: Called, kind: str, stated: Stated, name: str = "") -> tuple
     else:
         found = component_of(component)
         if found is None:
-            raise TypeError(f"{component!r} is no component: decorate it, or derive from Component")
+            raise TypeError(
+                f"{component!r} is not a component: decorate it, or derive from Component"
+            )
         ports: dict[str, Any] = {"blobs": _BLOBS, "config": config, "home": None, "settings": {}}
         made = construct(found, {**ports, **stated.ports})
     there = [s for s in type(made).announces(config) if s.kind == kind and name in ("", s.name)]

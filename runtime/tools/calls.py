@@ -53,7 +53,7 @@ def _absent(name: str, allowed: Allowed, there: list[str]) -> str:
 def _enabling(pack: Any, allowed: Allowed, enabled: Collection[str]) -> str:
     names = allowed.names_to_enable()
     if pack in enabled and pack in names:
-        return f"{pack} is enabled already: its tools stand above"
+        return f"{pack} is enabled already: its tools are listed above"
     if pack in names:
         return ""
     left = [name for name in names if name not in enabled]

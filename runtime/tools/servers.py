@@ -75,7 +75,9 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if bool(self.command and self.command[0]) == bool(self.url):
             raise ValueError(f"the server {self.name} needs a command or a url, and not both")
         if self.packages and self.url:
-            raise ValueError(f"the server {self.name} stands on a url: packages are of a command")
+            raise ValueError(
+                f"the server {self.name} has a url: only a server with a command has packages"
+            )
         for key, problem in _faults(self):
             raise ValueError(f"{key} of the server {self.name}: {problem}")
 

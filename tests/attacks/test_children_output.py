@@ -90,7 +90,7 @@ def test_a_server_that_writes_errors_without_end_is_bounded(mode: str, tmp_path:
 
 @pytest.mark.parametrize(
     ("mode", "reason"),
-    [("endless", "a line of more than 16 MiB"), ("chatter", "lines that are no messages")],
+    [("endless", "a line of more than 16 MiB"), ("chatter", "lines that are not messages")],
 )
 def test_a_server_that_answers_without_end_is_ended(mode: str, reason: str, tmp_path: Path) -> None:
     async def ask() -> str:

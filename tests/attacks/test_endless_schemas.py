@@ -38,7 +38,7 @@ def test_patterns_that_jsonschema_searches_by_itself_are_not_taken() -> None:
     problem = wrong_answer({NEARLY: 1}, schema)
 
     assert problem is not None
-    assert "`unevaluatedProperties` beside `patternProperties` is not taken" in problem
+    assert "`unevaluatedProperties` together with `patternProperties` is not supported" in problem
 
 
 def test_references_that_multiply_are_ended() -> None:
@@ -96,7 +96,7 @@ def test_what_is_no_schema_is_a_problem_and_no_defect(schema: Any) -> None:
     problem = wrong_answer({"a": 1}, {"type": "object", **schema})
 
     assert problem is not None
-    assert "its schema cannot be applied: it is no schema: " in problem
+    assert "its schema cannot be applied: it is not a schema: " in problem
 
 
 def test_a_tree_of_some_depth_is_compared() -> None:

@@ -209,7 +209,7 @@ def test_who_asked_for_it_may_be_kept_from_approving_it(hub: Served) -> None:
     ended = hub.stopped(execution_id, hub.owner.publish(answer))
 
     assert isinstance(refused, ExecutionPaused)
-    assert "not dave, who asked for it" in refused.question
+    assert "not dave, who requested it" in refused.question
     assert isinstance(ended, ExecutionCompleted)
     evidence = hub.events(GateEvaluated, execution_id)[-1].evidence
     assert (evidence["by"], evidence["requested_by"]) == ("owner", "dave")
@@ -237,7 +237,7 @@ def test_nobody_asks_in_the_name_of_a_component_and_then_approves(hub: Served) -
 
     stopped = hub.stopped("robots", after)
     assert isinstance(stopped, ExecutionPaused)
-    assert "not erin, who asked for it" in stopped.question
+    assert "not erin, who requested it" in stopped.question
 
 
 FORGED: list[Event] = [

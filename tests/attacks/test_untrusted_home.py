@@ -680,7 +680,7 @@ def test_the_variable_takes_the_digest_and_nothing_else(
     for wrong in ("yes", "1", "true", digest[:12], f"{digest},always"):
         monkeypatch.setenv("CORTEX_TRUST", wrong)
         done = cortex(mine.folder, "process", "list", code=2)
-        assert "which is no digest: put the 64 hex digits" in done.stderr
+        assert "which is not a digest: put the 64 hex digits" in done.stderr
     monkeypatch.setenv("CORTEX_TRUST", "0" * 64)
     done = cortex(mine.folder, "run", "evil", code=6)
     assert f"its digest is {digest}, which CORTEX_TRUST does not hold" in done.stderr
@@ -769,7 +769,7 @@ def test_trust_is_kept_outside_for_this_user_alone(
     assert record.stat().st_mode & 0o777 == 0o600
     home.require_trust()
     kept.chmod(0o777)
-    with pytest.raises(UntrustedHomeError.__mro__[1], match="somebody else may write it"):
+    with pytest.raises(UntrustedHomeError.__mro__[1], match="others may write it"):
         home.require_trust()
     kept.chmod(0o700)
     record.write_text("{")

@@ -251,4 +251,4 @@ def test_a_client_of_another_version_is_told_what_to_upgrade(url: str) -> None:
 
     assert refused.code == "VersionError"
     assert refused.fields == ["0", "2"]
-    assert "upgrade whichever of them speaks the older one" in refused.text
+    assert "upgrade the one that speaks the older version" in refused.text

@@ -102,14 +102,14 @@ CASES: dict[str, tuple[Callable[[Path], None], tuple[str, ...], int, str]] = {
         a_home, ("trigger", "source=nobody"), 3, "no process answers a trigger with source=nobody",
     ),
     "a source with an error": (sources, ("run", "misspelled.yaml"), 1, "misspelled.yaml:4:5:"),
-    "a source that is no text": (sources, ("run", "binary.yaml"), 1, "binary.yaml:1:1: error"),
+    "a source that is not text": (sources, ("run", "binary.yaml"), 1, "binary.yaml:1:1: error"),
     "a source that is empty": (sources, ("run", "empty.yaml"), 1, "has no process that can"),
     "a YAML bomb": (sources, ("run", "bomb.yaml"), 1, "bomb.yaml:"),
     "a source of two megabytes": (sources, ("run", "huge.yaml"), 1, "huge.yaml:1:1: error P001"),
-    "inputs that are no map": (
+    "inputs that are not a map": (
         sources, ("run", "triage_ci_failure", "--input-file", "inputs.json"), 2, "holds no map",
     ),
-    "inputs that are no JSON": (
+    "inputs that are not JSON": (
         sources, ("run", "triage_ci_failure", "--input-file", "broken.json"), 2, "neither JSON nor",
     ),
     "inputs that are not there": (
@@ -230,7 +230,7 @@ def test_a_working_folder_whose_name_is_not_utf_8_is_named(tmp_path: Path) -> No
     done = cortex(folder, "run", "--goal", "x", "--home", "../home")
 
     assert done.returncode == 2
-    assert "caf\\xe9 is not UTF-8, as what is recorded must be: rename it" in done.stderr
+    assert "caf\\xe9 is not UTF-8, and Cortex records only UTF-8: rename it" in done.stderr
     assert "defect" not in done.stderr
 
 
@@ -263,7 +263,7 @@ def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     [
         (("-i", f"n={10**30}"), "n holds a whole number over 64 bits"),
         (("-i", f"l={'[' * 3000}{']' * 3000}"), "l is nested too deeply"),
-        (("--max-cost", "nan"), "'nan' is no amount of US dollars"),
+        (("--max-cost", "nan"), "'nan' is not an amount of US dollars"),
         (("--max-cost", "inf"), "inf is not in the range"),
     ],
 )

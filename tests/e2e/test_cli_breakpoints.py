@@ -174,10 +174,10 @@ def test_a_breakpoint_before_an_action_shows_what_it_is_about_to_do(desk: Desk) 
 
     assert "halted" in paused.stdout  # its first step fails before that
     for said in (resume, shown):
-        assert "step one goes on with shell:\n  run: exit 3\n" in said.stdout
+        assert "step one continues with shell:\n  run: exit 3\n" in said.stdout
     assert "paused: breakpoint at step one" in resume.stdout
     assert found["next"] == {"step": "one", "does": "shell", "parameters": {"run": "exit 3"}}
-    assert "goes on with" not in done.stdout
+    assert "continues with" not in done.stdout
     assert document(desk, execution_id)["next"] is None
 
 
@@ -221,7 +221,7 @@ def test_a_cancelled_execution_asks_nobody_any_more(desk: Desk) -> None:
     again = desk.run("execution", "cancel", execution_id)
 
     assert (edited.returncode, again.returncode) == (1, 1)
-    assert f"{execution_id} is cancelled: no prompt of it is sent" in edited.stderr
+    assert f"{execution_id} is cancelled: it sends no more prompts" in edited.stderr
     assert f"{execution_id} is cancelled: there is nothing to cancel" in again.stderr
     for said in (cancelled.stdout, shown.stdout):
         assert "Shall this go on?" not in said

@@ -271,7 +271,7 @@ def test_one_ctrl_c_keeps_the_answer_that_is_coming(desk: Desk) -> None:
 
     told = "\n".join(lines_of(shown, 80))
     assert code in (0, 130)  # the step at hand may be the last
-    assert "pausing when the model at hand has answered, which is kept" in told
+    assert "pausing when the model has finished its answer, which is kept" in told
     assert "answered quote: scripted" in told
     assert len(server.asked) == 1
 

@@ -66,4 +66,4 @@ def test_without_it_nothing_is_told_and_a_level_that_is_none_is_named(folder: Pa
         capture_output=True, text=True, timeout=120, check=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
-    assert "cortex: CORTEX_LOG='verbose' is no level: trace, debug, info" in done.stderr
+    assert "cortex: CORTEX_LOG='verbose' is not a level: trace, debug, info" in done.stderr

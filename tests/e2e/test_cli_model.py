@@ -158,7 +158,7 @@ def test_a_default_that_is_no_model_is_told(desk: Desk, tmp_path: Path) -> None:
     done = desk.run("model", "check", "--home", str(home.path))
 
     assert done.returncode == 4
-    assert "fail  sonett: the default is no model: correct `default` in [models]" in done.stdout
+    assert "fail  sonett: the default is not a model: correct `default` in [models]" in done.stdout
 
 
 def test_that_no_model_can_be_asked_is_an_error(desk: Desk, tmp_path: Path) -> None:

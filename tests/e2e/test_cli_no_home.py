@@ -112,7 +112,7 @@ def test_a_folder_of_something_else_is_no_home_for_any_command(
     remedy = f"name {project}/.cortex" if inside else f"make one in it with `cortex init {project}`"
     for call, (code, out, err) in zip(NEEDING, ended, strict=True):
         assert code == 4, (call, out, err)
-        assert "is a folder of something else, no home: " in out + err, call
+        assert "is not a home, but a folder with other content: " in out + err, call
         assert remedy in out + err, call
     assert sorted(project.rglob("*")) == before
 

@@ -178,7 +178,7 @@ def test_a_stale_topic_is_shown(desk: Desk, rows: list[dict[str, Any]]) -> None:
         f"prompt show {new}", f"prompt show {new} --manifest", f"prompt show {old}"
     )
 
-    warning = "house.harbour is not as it was when it was locked"
+    warning = "house.harbour has changed since it was locked"
     assert warning in noted
     assert warning in shown
     assert "in house.harbour: ansi, 1 time, made harmless" in shown
@@ -229,7 +229,7 @@ def test_the_health_of_what_has_not_ended_is_followed_until_ctrl_c(desk: Desk) -
     waiting = "".join(at_terminal(desk, "context", "health", desk.idle, "-f", ends_at="no prompt"))
     over = "".join(at_terminal(desk, "context", "health", "-f"))
 
-    assert "not followed any more; the execution goes on as it was\r\n" in waiting
+    assert "no longer followed; the execution continues\r\n" in waiting
     assert re.search(r"\[[#.]{30}\]  [\d,]+ of 24,000 tokens, \d+%; 1,500 kept", over)
     assert "the execution is completed\r\n" in over
     assert "Traceback" not in waiting + over

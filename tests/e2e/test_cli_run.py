@@ -226,7 +226,7 @@ def test_a_breakpoint_shows_what_would_be_sent_and_cancel_ends_it(user: User) ->
 
     assert (paused["status"], paused["step"]) == ("paused", "diagnose")
     assert "=== step ===" in paused["prompt"]
-    assert "the context that is sent when step diagnose goes on" in shown
+    assert "the context that Cortex sends when step diagnose continues" in shown
     assert (cancelled["status"], cancelled["reason"]) == ("cancelled", "enough")
 
 

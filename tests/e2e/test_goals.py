@@ -166,14 +166,14 @@ def test_without_a_model_a_person_acts_and_says_when_it_is_done(user: User) -> N
     [
         (("--may", "run_test"), "did you mean `run_tests`?"),
         (("--may", "process:nothing"), "there is no process"),
-        (("--tool", "red_file"), "nobody offers the tool or pack `red_file`"),
+        (("--tool", "red_file"), "no component or server offers the tool or pack `red_file`"),
         (("--within", "soon"), "`--within` is the text 'soon', not a duration"),
-        (("--max-cost", "dear"), "'dear' is no number"),
-        (("--turns", "many"), "'many' is no whole number"),
+        (("--max-cost", "dear"), "'dear' is not a number"),
+        (("--turns", "many"), "'many' is not a whole number"),
         (("--turns", "0"), "0 is less than 1"),
         (("--check", "command={}"), "gate `command` needs `run`"),
         (("--check", "command={"), "a JSON object with parameters is expected"),
-        (("-i", "a=b"), "inputs and a version belong to a PROCESS"),
+        (("-i", "a=b"), "inputs and a version need a PROCESS"),
     ],
 )
 def test_what_does_not_fit_is_said_before_anything_is_recorded(
@@ -201,7 +201,7 @@ def test_a_workspace_that_is_no_checkout_stays_as_it_is(
     halted = person.json("run", "--goal", "say hello", "--may", "shell", code=1)
 
     assert halted["steps"]["goal.1"] == "failed"
-    assert "no git checkout" in halted["chosen"][0]["said"]
+    assert "not a git checkout" in halted["chosen"][0]["said"]
     assert not (plain / "hello").exists()
 
 

@@ -116,11 +116,14 @@ def test_what_has_no_goal_says_what_it_is_instead(user: User) -> None:
 @pytest.mark.parametrize(
     ("check", "why"),
     [
-        ("tests_pas", "`tests_pas` is no gate and no program: did you mean the gate `tests_pass`?"),
+        (
+            "tests_pas",
+            "`tests_pas` is neither a gate nor a program: did you mean the gate `tests_pass`?",
+        ),
         ("tests_pas={}", "there is no gate `tests_pas`: did you mean `tests_pass`?"),
         ("tests_pass now", "`tests_pass` is a gate, which takes no words"),
-        ("mkdirr x", "`mkdirr` is no gate and no program: did you mean the program `mkdir`?"),
-        ("./no-such-script", "`./no-such-script` is no program: there is no such file"),
+        ("mkdirr x", "`mkdirr` is neither a gate nor a program: did you mean the program `mkdir`?"),
+        ("./no-such-script", "`./no-such-script` is not a program: there is no such file"),
         ("", "is empty"),
         ("command={", "a JSON object"),
     ],
@@ -199,4 +202,4 @@ def test_of_a_process_the_goal_of_the_step_is_named_and_what_is_laid_down_is_not
 
     assert "towards the goal: the test passes" in told
     assert listed[0]["laid_down"] == ["command"]
-    assert "command of run_tests is laid down: leave it out" in refused
+    assert "command of run_tests is fixed: leave it out" in refused

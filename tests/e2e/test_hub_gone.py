@@ -34,4 +34,4 @@ def test_an_execution_that_ended_before_its_hub_did_is_not_said_to_go_on(desk: D
     assert down.returncode == 0, down
     assert following.returncode == 0, err
     assert json.loads(out)["status"] == "completed"
-    assert "goes on where it stood" not in err
+    assert "continues when a hub is up again" not in err

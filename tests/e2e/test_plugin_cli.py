@@ -68,7 +68,7 @@ def test_a_name_that_is_none_and_a_folder_that_is_there_are_refused(
     written: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plugin", "new", "My-Plugin"]) == 1
-    assert "is no name of a plugin" in capsys.readouterr().err
+    assert "is not a name of a plugin" in capsys.readouterr().err
     assert main(["plugin", "new", "demo", "--folder", str(written.parent)]) == 1
     assert "is there already: name another folder" in capsys.readouterr().err
 
@@ -118,7 +118,7 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
 
     assert main(["plugin", "load", "ticker", *UNCONFINED]) == 1
     asked = capsys.readouterr().err
-    assert "nobody is here to confirm what ticker asks for: say --yes" in asked
+    assert "no terminal is here to confirm what ticker requests: add --yes" in asked
     assert "ticker 1.0.0, of cortex-ticker" in asked
     assert "at most 500 events/s and 2,048 MB a process" in asked
     deny = ["--deny", "publish:model.failed"]
@@ -158,7 +158,7 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
         (["load", "webhook", "--grant", "all"], 2, "webhook does not ask for 'all'; it asks for"),
         (["load", "ticker", "--in-runtime"], 1, "say --unconfined, too"),
         (["reload", "ticker"], 1, "plugin ticker is not loaded: `cortex plugin load ticker`"),
-        (["logs", "../log"], 2, "'../log' is no name of a plugin"),
+        (["logs", "../log"], 2, "'../log' is not a name of a plugin"),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_line(

@@ -180,7 +180,7 @@ def test_where_nobody_confirms_what_it_asks_for_it_ends(
 ) -> None:
     assert main(["plugin", "dev", str(package), *UNCONFINED]) == 1
 
-    assert "nobody is here to confirm what changing asks for" in capsys.readouterr().err
+    assert "no terminal is here to confirm what changing requests" in capsys.readouterr().err
     assert at_work(Home(package.parent / ".cortex")) == []
 
 

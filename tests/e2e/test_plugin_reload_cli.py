@@ -94,7 +94,7 @@ def test_only_what_is_new_is_asked_for(site: Site) -> None:
     confirmed, _, _ = site.run("reload", "changing", "--yes")
 
     assert code == 1
-    assert "nobody is here to confirm what changing asks for: say --yes" in asked
+    assert "no terminal is here to confirm what changing requests: add --yes" in asked
     assert "grant  publish:x.changing.said" in asked
     assert "step." not in asked
     assert "MB a process" not in asked
@@ -116,7 +116,7 @@ def test_what_cannot_be_loaded_changes_nothing(site: Site) -> None:
     assert "No module named 'nothing_like_it'" in imported[2]
     assert "half written" in raised[2]
     assert all(
-        "plugin changing was not reloaded, and goes on as it was: " in each[2]
+        "plugin changing was not reloaded, and the loaded version continues: " in each[2]
         for each in (imported, raised, started)
     )
     assert "no" in started[2]
@@ -169,7 +169,7 @@ def test_one_that_was_given_up_is_reloaded_once_it_is_mended_and_nothing_is_aske
     mended = given_up.run("reload", "changing")
 
     assert still[0] == 1
-    assert "plugin changing cannot be loaded: it does not say what it is: " in still[2]
+    assert "plugin changing cannot be loaded: it does not describe itself: " in still[2]
     assert "half written" in still[2]
     assert mended[0] == 0
     assert given_up.listed()["state"] == "loaded"

@@ -163,7 +163,7 @@ def test_a_change_that_stays_wrong_halts_and_is_never_committed(
 
     assert run.outcome == "halted", run.end
     assert run.last(ExecutionHalted).reason.endswith(
-        "(went back to implement_fix 2 times; resume --from implement_fix tries anew)"
+        "(went back to implement_fix 2 times; resume --from implement_fix tries again)"
     )
     assert "commit" not in [event.step_id for event in run.all(StepCompleted)]
     assert print_of(checkout) == before

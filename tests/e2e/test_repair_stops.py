@@ -57,12 +57,12 @@ CASES = {
         ("cut_off",) * 5,
     ),
     "garbage": Case(
-        "scripted: garbage: the endpoint answered with what is no JSON of its kind",
+        "scripted: garbage: the endpoint answered with something other than the expected JSON",
         (diagnosis(garbage_after=1),),
         ("garbage",),
     ),
     "wrong schema twice": Case(
-        "scripted answered implement_fix twice not as it has to: ",
+        "scripted answered implement_fix twice in a wrong form: ",
         (diagnosis(), *[Answer(text=pieces(UNTYPED))] * 6),
         step="implement_fix",
     ),
@@ -160,7 +160,7 @@ def test_nobody_who_listens_stops_the_repair(desk: Desk) -> None:
     with ScriptedOpenAI() as server:
         use(desk.home, model("scripted", server))
 
-    desk.stopped("scripted was asked 5 times: unreachable: nobody answers", step="diagnose")
+    desk.stopped("scripted was asked 5 times: unreachable: no server answers", step="diagnose")
 
     assert desk.kinds("model.failed") == ["unreachable"] * 5
 

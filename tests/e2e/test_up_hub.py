@@ -106,7 +106,7 @@ def test_a_worker_elsewhere_does_what_it_was_granted_and_ends_when_that_is_revok
     assert (served[0], served[1]["status"]) == (0, "completed")
     assert revoked[0] == 0
     assert far.returncode == 1
-    assert said == "cortex: the hub does not let this client in: its grant was revoked\n"
+    assert said == "cortex: the hub does not admit this client: its grant was revoked\n"
 
 
 def test_ctrl_c_while_following_pauses_what_the_hub_runs(desk: Desk) -> None:
@@ -131,7 +131,7 @@ def test_sigterm_while_following_leaves_what_the_hub_runs_to_the_hub(desk: Desk)
     ((_, listed, _),) = desk.many(("execution", "list"))
     found = listed[0]["id"]
     assert following.returncode == 143
-    assert f"execution {found} goes on, on the hub" in said
+    assert f"execution {found} continues on the hub" in said
     assert f"cortex execution show {found}\ncortex execution pause {found}\n" in said
     assert "execution resume" not in said
     desk.wake()
@@ -192,7 +192,7 @@ def test_what_a_killed_hub_was_at_is_said_to_wait_and_how_to_go_on(desk: Desk) -
 
     unheld = "no hub is up, and no command has the home"
     assert following.returncode == 4
-    assert f"execution {listed[0]['id']} goes on where it stood once one is up" in said
+    assert f"execution {listed[0]['id']} continues when a hub is up again" in said
     assert (listed[0]["status"], listed[0]["waiting"]) == ("running", unheld)
     assert f"waiting    nap: {unheld}" in shown
     assert f"cortex execution resume {listed[0]['id']}" in shown

@@ -75,11 +75,11 @@ def test_a_step_that_waits_is_shown_and_is_carried_out_by_nobody_once_it_is_canc
     desk.worker("steps:Greet")
     ((_, later, _),) = desk.many(("run", "greeting"))  # the worker takes the oldest first
 
-    assert "hello: nobody carries out greet" in told_of
+    assert "hello: no component runs greet" in told_of
     assert "start the worker that hosts Greet: cortex worker MODULE:NAME" in told_of
-    assert row["waiting"] == "nobody carries out greet"
-    assert "waiting    hello: nobody carries out greet" in shown
-    assert "nobody carries out greet" in listed
+    assert row["waiting"] == "no component runs greet"
+    assert "waiting    hello: no component runs greet" in shown
+    assert "no component runs greet" in listed
     assert [s["lag"] for s in standing["subscriptions"] if s["name"] == "Greet"] == [0]
     assert later["status"] == "completed"
     with connected(desk.home) as client:
@@ -129,7 +129,7 @@ def test_a_worker_that_is_told_to_end_while_the_hub_is_away_does_not_wait_for_it
 
     assert worker.returncode == 0
     last = said.splitlines()[-1]
-    assert last.startswith("ended while the hub is away: what was in hand goes to another worker")
+    assert last.startswith("ended while the hub is away: its work goes to another worker")
 
 
 def test_where_no_hub_is_up_it_is_said_that_a_worker_must_serve_it(desk: Desk) -> None:

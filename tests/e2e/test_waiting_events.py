@@ -150,6 +150,6 @@ def test_ctrl_c_leaves_a_run_that_waits_for_its_process_to_the_hub(desk: Desk) -
     cancelled = desk.run("execution", "cancel", listed[0]["id"])
 
     assert running.returncode == 130
-    assert "waits on the hub; look at it, or cancel it, with" in said
+    assert "waits on the hub; to look at it, or to cancel it, run" in said
     assert listed[0]["status"] == "requested"
     assert cancelled.returncode == 0, cancelled.stderr

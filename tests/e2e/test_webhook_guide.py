@@ -190,8 +190,8 @@ def test_a_post_whose_workspace_is_not_there_is_refused_and_sets_nothing_going(
     script = "cortex down && cortex up --background"
 
     assert answer.endswith("422")
-    assert f"the workspace {gone} is no folder here: make it, or name another" in answer
+    assert f"the workspace {gone} is not a folder here: make it, or name another" in answer
     assert reader.json("execution list") == []
     said = reader.bash(script)
     assert "plugin     webhook denied: [plugins.webhook] in config.toml: " in said
-    assert f"the workspace {gone} of the hook / is no folder here" in said
+    assert f"the workspace {gone} of the hook / is not a folder here" in said

@@ -81,7 +81,7 @@ def test_a_model_is_chosen_with_a_reason_before_its_prompt(answering: World, fol
     run = answering.run("chosen", workspace=folder)
 
     selected = run.last(ModelSelected)
-    because = "there is nothing else to ask: the embedded stand-in quotes its context, and "
+    because = "there is nothing else to ask: the built-in substitute quotes its context, and "
     assert (selected.model, selected.because) == ("extractive", f"{because}no model is asked")
     asked = [t for t in run.topics() if t.startswith(("context.", "model."))]
     assert asked == [

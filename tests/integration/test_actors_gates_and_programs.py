@@ -96,7 +96,7 @@ def test_all_gates_pass_with_their_evidence_before_the_first_step(
     ("gate", "reason"),
     [
         ("execution_context_exists", "the execution has no goal"),
-        ("branch_clean", "is no git checkout"),
+        ("branch_clean", "is not a git checkout"),
         ("{file_exists: {path: gone.txt}}", "gone.txt is not there"),
         ("{command: {run: 'false'}}", "false ended with 1"),
     ],

@@ -43,7 +43,7 @@ def said(noted: Home, capsys: pytest.CaptureFixture[str]) -> Said:
 def test_an_empty_text_is_refused_in_one_line(said: Said, family: str) -> None:
     told = said(family, "find", "  ", code=WRONG_USE)
 
-    assert told.startswith("cortex: TEXT is empty: say in a few words what is to be found")
+    assert told.startswith("cortex: TEXT is empty: say in a few words what to find")
     assert told.count("\n") == 1
 
 
@@ -100,6 +100,6 @@ def test_a_file_that_is_no_text_is_no_topic_that_is_offered(said: Said, noted: H
     finally:
         picture.unlink()
 
-    assert "picture.md cannot be used as knowledge: it holds zero bytes" in shown
+    assert "picture.md cannot be used as knowledge: it contains zero bytes" in shown
     assert not any(line.startswith("picture") for line in shown.splitlines())
     assert "picture" not in hint

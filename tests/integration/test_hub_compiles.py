@@ -193,7 +193,7 @@ def test_status_and_doctor_say_what_does_not_compile(
 
     (row,) = document["not_ready"]
     assert (row["kind"], row["name"]) == ("rejected", str(home.processes / "wrong.yaml"))
-    assert "P401: no component carries out `nope`" in text
+    assert "P401: no component serves the action `nope`" in text
     (check,) = [each for each in checks if each["name"] == "processes"]
     assert check["state"] == "warn"
     assert "wrong.yaml is rejected: P401" in check["found"]

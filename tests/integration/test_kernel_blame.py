@@ -85,10 +85,10 @@ def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path)
     home = Home.create(tmp_path / "home")
     home.config_path.unlink()
     os.mkfifo(home.config_path)
-    with pytest.raises(ConfigError, match="is no plain file"):
+    with pytest.raises(ConfigError, match="is not a plain file"):
         Config.load(home)
 
     home.version_path.unlink()
     os.mkfifo(home.version_path)
-    with pytest.raises(HomeError, match="is no plain file"):
+    with pytest.raises(HomeError, match="is not a plain file"):
         home.check()

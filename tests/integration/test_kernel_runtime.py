@@ -94,7 +94,7 @@ def test_an_exit_in_a_handler_ends_one_shell_and_not_the_process(kind: str) -> N
     assert isinstance(restarted[0], ComponentRestarted)
     assert restarted[0].times == 1
     assert restarted[0].component == "Doer"
-    assert (failed.reason, failed.position > 0) == ("the process died of it", True)
+    assert (failed.reason, failed.position > 0) == ("the process ended during it", True)
     assert done.n == 2
     assert isinstance(answer, JobCounted)
 
@@ -270,7 +270,7 @@ def test_queries_are_answered_or_say_why_not() -> None:
             me.ask(JobCount(kind="bad"), PATIENCE_S)
         with pytest.raises(SystemExit):
             me.ask(JobCount(kind="exit"), PATIENCE_S)
-        with pytest.raises(ComponentInvalidError, match="gave no answer"):
+        with pytest.raises(ComponentInvalidError, match="returned no answer"):
             me.ask(JobCount(kind="mute"), PATIENCE_S)
         assert me.ask(JobCount(), PATIENCE_S).count == 42  # type: ignore[attr-defined]
         runtime.remove("Counter")

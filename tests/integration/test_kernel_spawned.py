@@ -111,7 +111,7 @@ def test_an_event_that_kills_the_process_is_parked(adding: Runtime, staff: Any, 
     restarted = read_all(adding, wait_for(me, "component.restarted"))
 
     assert [g.so_far for g in good] == [1, 3]
-    assert failed.reason == "the process died of it"
+    assert failed.reason == "the process ended during it"
     assert restarted[0].component == "Adder"
     assert "the process of Adder ended with" in restarted[0].reason
 

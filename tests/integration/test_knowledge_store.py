@@ -89,7 +89,7 @@ def test_only_what_stands_under_the_topics_is_found(home: Home) -> None:
     assert isinstance(odd, KnowledgeRequested)
     assert odd.notes == (
         "a text of 1,001 characters was asked by its first 1,000",
-        "no knowledge stands under nosuch",
+        "there is no knowledge under nosuch",
     )
     accessor.on_stop()
 
@@ -127,7 +127,7 @@ def test_a_text_without_a_word_finds_nothing_and_says_so(home: Home) -> None:
     (answer,) = events(accessor.find(KnowledgeFind(text="  "), GIVEN))
 
     assert answer == KnowledgeAnswer(
-        passages=(), problem="an empty text finds nothing: say what is to be found"
+        passages=(), problem="an empty text finds nothing: say what to find"
     )
 
 

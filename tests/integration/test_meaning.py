@@ -243,5 +243,5 @@ def test_a_blob_that_is_no_process_is_told_in_a_line(tmp_path: Path) -> None:
         )
         runtime.client("tester").publish(broken)
 
-    with History.open(mine) as history, pytest.raises(CortexError, match="is no linked process"):
+    with History.open(mine) as history, pytest.raises(CortexError, match="is not a linked process"):
         Catalog(history).process(broken.name)

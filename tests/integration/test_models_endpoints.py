@@ -272,8 +272,8 @@ def test_https_where_there_is_none_is_told(servers: list[Server]) -> None:
     ("value", "said"),
     [
         ("", "the environment variable LLAMA_KEY is not set"),
-        (f"{KEY}\nX-More: 1", "the value of LLAMA_KEY is no key: it has blanks, line breaks"),
-        (f"{KEY}é", "the value of LLAMA_KEY is no key"),
+        (f"{KEY}\nX-More: 1", "the value of LLAMA_KEY is not a key: it has blanks, line breaks"),
+        (f"{KEY}é", "the value of LLAMA_KEY is not a key"),
     ],
 )
 def test_a_key_that_cannot_be_is_told_without_it_and_before_anything_is_sent(

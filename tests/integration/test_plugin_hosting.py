@@ -235,7 +235,7 @@ def test_its_log_holds_what_it_prints_without_its_secrets(world: World) -> None:
     ("name", "how", "reason"),
     [
         ("fragile", "flood", "it floods the bus"),
-        ("fragile", "hang", "a handler of it hangs"),
+        ("fragile", "hang", "one of its handlers hangs"),
         ("sleeper", "stop", "it hangs: it was not heard of for 5 s"),
     ],
 )

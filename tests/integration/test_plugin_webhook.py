@@ -114,7 +114,7 @@ def test_a_workspace_whose_name_no_disk_can_hold_is_answered(home: Home, tmp_pat
             webhook.on_stop()
 
     assert status == 422
-    assert "is no folder here" in said["error"]
+    assert "is not a folder here" in said["error"]
 
 
 def test_a_number_that_no_event_can_hold_is_refused_like_any_wrong_body(world: World) -> None:

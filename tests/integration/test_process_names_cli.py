@@ -167,8 +167,11 @@ def test_a_dry_run_starts_no_server_of_tools_and_shows_what_it_listed_or_that_it
     dead = said(capsys, "process", "dry-run", "asking")
 
     missing = "; a run waits for it, 7 s at most, and then fails this step"
-    assert f"missing    tiny.add: nobody offers it now{missing}" in never
+    assert f"missing    tiny.add: no component or server offers it now{missing}" in never
     assert "tools      tiny__add" in listed
     assert "missing" not in listed
-    assert f"missing    tiny.add: nobody offers it now (tiny: it ended){missing}" in dead
+    assert (
+        f"missing    tiny.add: no component or server offers it now (tiny: it ended){missing}"
+        in dead
+    )
     assert not begun.exists()

@@ -168,8 +168,8 @@ def test_the_commit_gets_another_branch(bench: Bench, checkout: Path) -> None:
     [
         ("main", "get no commit on main, which is checked out: name another branch"),
         ("taken", "have a branch taken already: name a new one"),
-        ("a..b", "is no name for a branch"),
-        ("--force", "is no name for a branch"),
+        ("a..b", "is not a name for a branch"),
+        ("--force", "is not a name for a branch"),
     ],
 )
 def test_a_branch_of_somebody_else_is_refused(

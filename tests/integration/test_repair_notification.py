@@ -122,7 +122,7 @@ def test_a_web_hook_gets_signed_json(
     }
     assert answered.result["status"] == 204
     assert SECRET not in str(answered)
-    assert answered.summary == "told 127.0.0.1, which answered 204"
+    assert answered.summary == "posted to 127.0.0.1, which answered 204"
 
 
 def test_the_same_notification_has_the_same_key_and_another_has_not(
@@ -289,7 +289,9 @@ def test_a_program_that_config_does_not_allow_is_refused(tmp_path: Path) -> None
 def test_somebody_is_told_in_one_way(notify: SendNotification) -> None:
     two: dict[str, Any] = {"command": ["cat"], "webhook": "https://example.org/"}
 
-    assert refused(send(notify, **two)).error.startswith("one is told at a time: give one of")
+    assert refused(send(notify, **two)).error.startswith(
+        "a step notifies one receiver: give one of"
+    )
 
 
 def test_a_step_that_names_nobody_tells_the_teams_web_hook(

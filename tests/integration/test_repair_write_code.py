@@ -212,8 +212,8 @@ def test_nothing_is_written_unless_every_edit_applies(bench: Bench) -> None:
         ("linked/a.py", "linked is a symbolic link, no folder"),
         ("out/a.py", "out is a symbolic link, no folder"),
         ("module/a.py", "it is a submodule"),
-        ("image.bin", "the file is no UTF-8 text"),
-        ("zero.txt", "the file is no UTF-8 text"),
+        ("image.bin", "the file is not UTF-8 text"),
+        ("zero.txt", "the file is not UTF-8 text"),
         ("kept.lfs", "git keeps it through the filter 'lfs'"),
         ("sub", "that is a folder: name a file"),
         ("cart.py/a.py", "cart.py is a file, no folder"),
@@ -246,23 +246,23 @@ def test_what_may_not_be_edited_is_refused_in_one_line(
 
 @pytest.mark.parametrize("new", ["a\0b", "\ud800"])
 def test_what_is_no_text_is_not_written(new: str, bench: Bench) -> None:
-    assert "`new` is no text" in refused(bench.write({**FIX, "new": new})).error
+    assert "`new` is not text" in refused(bench.write({**FIX, "new": new})).error
 
 
 def test_edits_that_change_nothing_are_none(bench: Bench) -> None:
     failed = refused(bench.write({**FIX, "new": FIX["old"]}))
 
-    assert failed.error == "the edits change nothing: `new` is what stands there already"
+    assert failed.error == "the edits change nothing: the file already has `new`"
 
 
 def test_no_edits_are_refused(bench: Bench) -> None:
-    assert refused(bench.write()).error == "the model gave no edits: at least one is needed"
+    assert refused(bench.write()).error == "the model returned no edits: at least one is needed"
 
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ({"text": "It is the minus."}, "the model gave no edits"),
+        ({"text": "It is the minus."}, "the model returned no edits"),
         ({"data": {"edits": []}}, "missing required field `summary`"),
         ({"data": {"summary": "", "edits": [{"path": "a"}]}}, "missing required field `old`"),
     ],
@@ -283,7 +283,7 @@ def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
 
     failed = refused(Bench(tmp_path, tmp_path / "plain").write(FIX))
 
-    assert failed.error.startswith("the sources are no git checkout: ")
+    assert failed.error.startswith("the sources are not a git checkout: ")
     assert not failed.retry
 
 
@@ -306,7 +306,7 @@ def test_a_bare_repository_is_refused(tmp_path: Path) -> None:
 def test_a_workspace_that_is_gone_is_refused(tmp_path: Path) -> None:
     failed = refused(Bench(tmp_path, tmp_path / "gone").write(FIX))
 
-    assert failed.error.startswith("the sources are no folder")
+    assert failed.error.startswith("the sources are not a folder")
 
 
 def test_another_checkout_than_the_one_that_was_begun_with_is_refused(
@@ -333,4 +333,4 @@ def test_an_edit_that_touches_a_masked_span_is_refused_and_the_model_may_try_aga
 
     assert failed.kind == "masked"
     assert failed.retry
-    assert "edit 1 (cart.py) holds ⟦secret*⟧, which stands for a secret" in failed.error
+    assert "edit 1 (cart.py) contains ⟦secret*⟧, the mask of a secret" in failed.error

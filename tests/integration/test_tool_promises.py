@@ -93,7 +93,9 @@ def test_a_server_that_cannot_be_started_holds_the_step_and_then_fails_it(
     assert (held.tools, held.wait_s) == ((entry,), 2.0)
     failed = run.last(StepFailed)
     assert failed.kind == "missing"
-    assert "which nobody offers (tiny: its command is not installed)" in failed.error
+    assert (
+        "which no component or server offers (tiny: its command is not installed)" in failed.error
+    )
     assert isinstance(run.end, ExecutionHalted)
     assert not run.all(ModelInvoke)
 
@@ -155,11 +157,14 @@ def test_an_optional_tool_holds_and_fails_nothing_and_the_manifest_says_it_was_l
     assert run.outcome == "completed", run.end
     assert not run.all(ToolUnclaimed)
     (compiled,) = run.all(ContextCompiled)
-    assert compiled.notes == ("nobody offers the tool or pack tiny.add",)
+    assert compiled.notes == ("no component or server offers the tool or pack tiny.add",)
     for rebuilt in ([], ["--rebuild"]):
         shown = ["prompt", "show", compiled.prompt, "--manifest", *rebuilt]
         assert main([*shown, "--home", str(home.path)]) == 0
-        assert "noted         nobody offers the tool or pack tiny.add" in capsys.readouterr().out
+        assert (
+            "noted         no component or server offers the tool or pack tiny.add"
+            in capsys.readouterr().out
+        )
 
 
 def test_a_process_whose_tool_is_no_longer_listed_is_unlinked_and_comes_back(home: Home) -> None:

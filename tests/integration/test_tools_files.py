@@ -52,7 +52,7 @@ def test_lines_come_after_their_numbers(box: Toolbox) -> None:
         ("src", "is a folder; it holds cart.py"),
         ("a\0b", "control characters"),
         ("data.bin", "is binary, 3 bytes"),
-        ("pipe", "it is no plain file"),
+        ("pipe", "it is not a plain file"),
         ("x" * 2_000, "1 to 1,000 characters"),
     ],
 )
@@ -165,11 +165,11 @@ def test_many_lines_and_long_ones_are_cut(box: Toolbox) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"pattern": "("}, "the pattern is no regular expression: missing )"),
+        ({"pattern": "("}, "the pattern is not a regular expression: missing )"),
         ({"pattern": ""}, "a pattern has 1 to 2,000 characters"),
         ({"pattern": "x", "path": "../"}, "leads out of the sources"),
         ({"pattern": "x", "path": "nothing"}, "there is no such file here"),
-        ({"pattern": "x", "glob": "{a"}, "is no glob"),
+        ({"pattern": "x", "glob": "{a"}, "is not a glob"),
     ],
 )
 def test_a_search_that_cannot_be_made_says_why(

@@ -261,7 +261,7 @@ def test_a_tool_that_fails_is_an_observation(
 def test_a_tool_that_never_returns_ends_as_a_timeout_and_the_next_call_works(tiny: World) -> None:
     failed = tiny.failure("tiny.slow", within_s=0.3, seconds=600)
 
-    assert (failed.kind, failed.error) == ("timeout", "tiny.slow gave nothing within 0.3 s")
+    assert (failed.kind, failed.error) == ("timeout", "tiny.slow returned nothing within 0.3 s")
     assert tiny.text("tiny.add", a=2, b=2) == "4\n"
 
 
@@ -271,7 +271,7 @@ def test_a_call_of_unknown_outcome_is_asked_about_where_it_may_happen_once(tiny:
 
     assert isinstance(said, EffectUnknown)
     assert (said.name, said.call_id[0], said.parameters) == ("tiny.slow", "c", {"seconds": 600})
-    assert said.reason == "it gave nothing within 0.3 s"
+    assert said.reason == "it returned nothing within 0.3 s"
 
 
 @needs_sdk
@@ -416,7 +416,7 @@ def test_a_server_that_is_killed_during_a_call_is_said_to_have_ended(home: Home)
         killer.wait()
 
         assert failed.kind == "interrupted"
-        assert "the next call starts anew" in failed.error
+        assert "the next call starts it again" in failed.error
         assert there.text("tiny.add", a=1, b=2) == "3\n"
 
 
@@ -493,7 +493,7 @@ def test_an_answer_that_is_not_as_the_protocol_wants_it_is_said_in_one_plain_lin
     with world(None, ODD | {"command": [*ODD["command"], "fine"]}) as there:
         failed = there.failure("odd.fine")
 
-    assert failed.error.startswith("odd: its answer is not as the protocol wants it: content.0")
+    assert failed.error.startswith("odd: its answer does not follow the protocol: content.0")
     assert "pydantic" not in failed.error
     assert failed.kind == "failed"
 

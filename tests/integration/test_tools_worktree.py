@@ -213,7 +213,7 @@ def test_a_patch_that_touches_a_masked_span_is_not_applied(box: Toolbox) -> None
 
     assert isinstance(answer, ToolFailed)
     assert answer.kind == "masked"
-    assert "the patch holds ⟦secret***⟧, which stands for a secret" in answer.error
+    assert "the patch contains ⟦secret***⟧, the mask of a secret" in answer.error
     assert not patched(box).exists() or "⟦" not in (patched(box) / "cart.py").read_text()
 
 
@@ -231,8 +231,8 @@ def test_paths_start_at_the_workspace_wherever_it_is_in_the_checkout(tmp_path: P
 @pytest.mark.parametrize(
     ("patch", "said"),
     [
-        ("please change cart.py", "that is no unified diff"),
-        ("", "that is no unified diff"),
+        ("please change cart.py", "that is not a unified diff"),
+        ("", "that is not a unified diff"),
         (FIX.replace("result -= price", "nonsense"), "the patch does not apply: "),
         (FIX.replace("cart.py", "none.py"), "none.py: No such file or directory"),
         (FIX.replace("cart.py", "../x.py"), "'../x.py'"),
@@ -283,7 +283,7 @@ def test_a_workspace_that_is_no_checkout_is_not_patched(tmp_path: Path) -> None:
     with_home = Toolbox(tmp_path / "plain", tmp_path / "home")
     without = Toolbox(tmp_path / "plain", None)
 
-    assert "are no git checkout" in with_home.error("apply_patch", patch=FIX)
+    assert "are not a git checkout" in with_home.error("apply_patch", patch=FIX)
     assert "there is no home" in without.error("apply_patch", patch=FIX)
     without.close()
     assert (tmp_path / "plain" / "cart.py").read_text() == CART

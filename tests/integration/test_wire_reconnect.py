@@ -123,7 +123,7 @@ def test_more_than_the_bound_does_not_wait(coming: Coming, monkeypatch: pytest.M
         waiting += [pool.submit(client.publish, Said(number=n)) for n in range(1, 3)]
         until(lambda: waiting_for(client) == 2)
 
-        with pytest.raises(HubAwayError, match="too much waits for it already"):
+        with pytest.raises(HubAwayError, match="too many requests wait for it already"):
             client.publish(Said(number=9))
         coming.come()
 

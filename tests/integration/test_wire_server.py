@@ -368,7 +368,7 @@ def test_a_socket_that_a_killed_hub_left_behind_is_replaced(wired: Wired, tmp_pa
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        ("http://localhost:1", "is no address of a hub"),
+        ("http://localhost:1", "is not an address of a hub"),
         ("tcp://10.0.0.1:1", r"would send tokens in the clear"),
         ("tcp://127.0.0.1:0", r"is not encrypted"),
         ("tls+tcp://127.0.0.1:0", "needs a certificate"),
@@ -392,7 +392,7 @@ def test_an_address_that_is_taken_is_one_clear_error(wired: Wired, tmp_path: Pat
     with pytest.raises(UrlError, match="address already in use"):
         wired.server.listen(taken, insecure=True)
     (tmp_path / "file").write_text("")
-    with pytest.raises(UrlError, match="is there and is no socket"):
+    with pytest.raises(UrlError, match="exists and is not a socket"):
         wired.server.listen(f"ipc://{tmp_path}/file")
 
 

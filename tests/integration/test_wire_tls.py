@@ -89,7 +89,7 @@ def test_a_hub_of_an_unknown_authority_is_told_nothing(secured: Secured) -> None
 def test_without_a_pin_nobody_dials(secured: Secured) -> None:
     with pytest.raises(UrlError, match="`cortex client fingerprint` prints it"):
         connect(secured.url)
-    with pytest.raises(UrlError, match="is no fingerprint"):
+    with pytest.raises(UrlError, match="is not a fingerprint"):
         connect(f"{secured.url}#abc")
     with pytest.raises(UrlError, match="in the clear"):
         connect("tcp://192.0.2.1:7")

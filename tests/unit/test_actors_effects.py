@@ -155,7 +155,7 @@ def test_a_program_whose_end_nobody_saw_is_not_run_again(
     runtime.wait()
 
     for _ in range(2):
-        with pytest.raises(EffectInterruptedError, match="look what it did"):
+        with pytest.raises(EffectInterruptedError, match="check what it did"):
             run(store, program)
 
     program.end()
@@ -177,7 +177,7 @@ def test_a_program_that_loses_its_watcher_is_told_at_once(store: Effects, progra
     waiting.join()
 
     program.end()
-    assert [str(each) for each in problems] == [f"{PYTHON} was killed: look what it did"]
+    assert [str(each) for each in problems] == [f"{PYTHON} was killed: check what it did"]
 
 
 def test_many_workers_with_one_key_run_it_once(store: Effects, tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_a_program_that_is_cut_is_ended_and_its_record_says_so(tmp_path: Path) -
 
     with ends_with_its_group(tmp_path) as argv:
         for wanted in (lambda: False, lambda: True):  # whoever comes again finds the record
-            with pytest.raises(ProgramUnwantedError, match="nobody waits for it any more"):
+            with pytest.raises(ProgramUnwantedError, match="nothing waits for it any more"):
                 store.run("key", argv, str(tmp_path), 600.0, wanted=wanted)
 
 

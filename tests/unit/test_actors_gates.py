@@ -62,7 +62,7 @@ def test_approved_passes_with_who_said_yes() -> None:
     assert answer.evidence == {"question": "Go?", "by": "ada", "requested_by": "bob"}
 
 
-@pytest.mark.parametrize(("by", "reason"), [("ada", "ada denied it"), ("", "somebody denied it")])
+@pytest.mark.parametrize(("by", "reason"), [("ada", "ada denied it"), ("", "a person denied it")])
 def test_approved_fails_when_somebody_says_no(by: str, reason: str) -> None:
     answer = verdict(Approved().evaluate, gate_evaluate("approved", answer="denied", by=by))
 
@@ -204,7 +204,7 @@ def test_branch_clean_fails_outside_a_checkout(tmp_path: Path) -> None:
     answer = verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(tmp_path)))
 
     assert answer.outcome == "failed"
-    assert answer.reason.startswith(f"{tmp_path} is no git checkout: ")
+    assert answer.reason.startswith(f"{tmp_path} is not a git checkout: ")
 
 
 def test_branch_clean_fails_without_a_workspace() -> None:

@@ -189,8 +189,8 @@ def test_read_text_reads_what_is_no_utf_8_as_well_as_it_can(tmp_path: Path) -> N
     [
         ("gone.txt", "cannot be read: No such file or directory"),
         (".", "cannot be read: Is a directory"),
-        ("fifo", "cannot be read: it is no plain file"),
-        ("/dev/zero", "cannot be read: it is no plain file"),
+        ("fifo", "cannot be read: it is not a plain file"),
+        ("/dev/zero", "cannot be read: it is not a plain file"),
         ("large.txt", "cannot be read: it is larger than 128 kB: cut it into parts"),
         ("a\0b", "cannot be read: "),
         ("x" * 300, "cannot be read: File name too long"),
@@ -253,7 +253,7 @@ def test_write_text_writes_no_mask_over_the_secret_that_it_stands_for(tmp_path: 
     failed = refused(TextFiles().write, event)
 
     assert failed.kind == "masked"
-    assert "holds ⟦secret**⟧, which stands for a secret that was not shown" in failed.error
+    assert "contains ⟦secret**⟧, the mask of a secret that was not shown" in failed.error
     assert (tmp_path / "a.env").read_text() == "KEY=wJalrXUtnFEMI1"
 
 
@@ -395,8 +395,8 @@ def test_read_ci_log_of_an_empty_log_finds_nothing(tmp_path: Path) -> None:
         ("gone.log", "No such file or directory"),
         (".", "Is a directory"),
         ("binary.log", "not a text log"),
-        ("fifo", "it is no plain file"),
-        ("/dev/zero", "it is no plain file"),
+        ("fifo", "it is not a plain file"),
+        ("/dev/zero", "it is not a plain file"),
         ("cut.log.gz", "fetch it again"),
         ("a\0b", "cannot read the log"),
     ],

@@ -297,7 +297,7 @@ def test_no_action_gives_the_key_of_a_model_to_its_program(
 def test_a_program_that_nobody_wants_any_more_is_ended_with_all_it_started(tmp_path: Path) -> None:
     with (
         ends_with_its_group(tmp_path) as argv,
-        pytest.raises(ProgramError, match="nobody waits for it"),
+        pytest.raises(ProgramError, match="nothing waits for it"),
     ):
         run_program(argv, str(tmp_path), 600.0, wanted=lambda: False)
 
@@ -305,7 +305,7 @@ def test_a_program_that_nobody_wants_any_more_is_ended_with_all_it_started(tmp_p
 def test_a_program_may_tidy_up_when_it_is_ended(tmp_path: Path) -> None:
     argv = ["sh", "-c", "trap 'echo done > tidied; exit' TERM; sleep 600 & wait"]
 
-    with pytest.raises(ProgramError, match="nobody waits for it"):
+    with pytest.raises(ProgramError, match="nothing waits for it"):
         run_program(argv, str(tmp_path), 600.0, wanted=lambda: False)
 
     assert (tmp_path / "tidied").read_text() == "done\n"
@@ -314,7 +314,7 @@ def test_a_program_may_tidy_up_when_it_is_ended(tmp_path: Path) -> None:
 def test_a_program_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
 
-    with pytest.raises(ProgramError, match="nobody waits for it"):
+    with pytest.raises(ProgramError, match="nothing waits for it"):
         run_program(python(code), str(tmp_path), 600.0, wanted=lambda: False)
 
 

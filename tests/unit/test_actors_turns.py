@@ -248,7 +248,7 @@ def test_a_tool_that_nobody_offers_any_more_is_noted_and_not_shown() -> None:
 
     compiled = step.compiled(tools=("read_file",))
 
-    assert compiled.actions == ("nobody offers the tool or pack read_file",)
+    assert compiled.actions == ("no component or server offers the tool or pack read_file",)
 
 
 def test_a_skill_is_a_line_until_it_is_enabled_and_then_stands_whole(home: Home) -> None:

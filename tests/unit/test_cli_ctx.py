@@ -123,7 +123,7 @@ def test_every_part_of_a_condensed_document_has_the_mode_that_made_it(
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        ("decode words.txt", "words.txt: no package: it has no header, and is no JSON; give what"),
+        ("decode words.txt", "words.txt: no package: it has no header, and is not JSON; give what"),
         ("decode berth.yaml", "berth.yaml: no package"),
         ("decode empty.json", "empty.json: no package: it is empty; give what"),
         ("decode half.json", "half.json, line 2: its JSON cannot be read"),

@@ -233,7 +233,7 @@ def test_a_runtime_that_holds_the_home_is_named(
         code, said = doctor(capsys, home.path)
 
     assert code == 0
-    assert "serves nobody else; commands that record are refused until it ends" in said
+    assert "serves no other process; commands that record are refused until it ends" in said
 
 
 def test_the_home_may_be_named_before_the_command(
@@ -323,7 +323,7 @@ def test_doctor_says_of_a_runtime_that_serves_nobody_that_commands_are_refused(
         code, said = doctor(capsys, home.path)
 
     assert code == 0
-    assert "serves nobody else; commands that record are refused until it ends" in said
+    assert "serves no other process; commands that record are refused until it ends" in said
 
 
 def test_doctor_says_of_a_hub_that_commands_use_it(

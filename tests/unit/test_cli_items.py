@@ -88,7 +88,7 @@ def test_a_branch_that_was_skipped_is_said_by_its_name() -> None:
 
     assert [(t.lead, t.text) for t in told if t and t.lead in ("items", "skipped")] == [
         ("items", "both: 2 branches, 2 at once"),
-        ("skipped", "both: branch lint: its condition `when` does not hold"),
+        ("skipped", "both: branch lint: its condition `when` is false"),
     ]
     summary = VOCABULARY.read(next(r for r in world.records[::-1] if r.topic == "step.completed"))
     assert getattr(summary, "summary", "") == "1 of 2 branches completed, 1 skipped"

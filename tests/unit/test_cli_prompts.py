@@ -144,7 +144,7 @@ def test_a_manifest_that_is_none_is_an_error_where_it_is_named_and_left_out_of_m
     assert (found.prompts, found.unread) == (1, unread)
     assert len(unread) == len(damaged)
     assert "is left out: " in unread[0]
-    assert "it is no manifest of a prompt" in unread[0]
+    assert "it is not a manifest of a prompt" in unread[0]
     for each in damaged:
         with pytest.raises(BlobError):
             document_of(history, each)
@@ -270,7 +270,7 @@ def test_the_fate_of_a_line_names_its_chunk(
     assert text in fate.text
     if state != "not offered":
         assert fate.first_line <= fate.line <= fate.last_line
-        assert f"it stands in lines {fate.first_line}-{fate.last_line}" in row.because
+        assert f"it is in lines {fate.first_line}-{fate.last_line}" in row.because
         shown = history.blobs.get(one.event.prompt).decode()
         assert (LONG.split("\n")[fate.line - 11] in shown) == (state == "in")
 

@@ -153,7 +153,7 @@ def test_an_edit_that_is_too_long_is_refused_and_names_what_is_too_big() -> None
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        (Edit(section="step", old="In six words.", new="x"), "does not stand there"),
+        (Edit(section="step", old="In six words.", new="x"), "does not occur"),
         (Edit(section="history", item="log", old="red", new="x"), "more than once"),
         (Edit(section="history", item="gone", old="red", new="x"), "is not in the prompt"),
         (Edit(section="tools", item="tool:read", old="Reads", new="x"), "process and its grants"),

@@ -272,7 +272,7 @@ def test_what_is_locked_and_changed_since_is_stale() -> None:
     manifest = COMPILER.compile(asked).manifest
 
     assert [(entry.id, entry.stale) for entry in manifest.items] == [("a", True), ("b", False)]
-    assert manifest.warnings == ("a is not as it was when it was locked",)
+    assert manifest.warnings == ("a has changed since it was locked",)
 
 
 def test_just_in_time_material_stands_behind_the_history() -> None:

@@ -130,7 +130,7 @@ def test_numbers_keep_how_they_were_written(written: str) -> None:
 
     text = encode(f"[{numbers}]", "json", counter=COUNTER).text
 
-    assert not text.startswith("[")  # it is no JSON
+    assert not text.startswith("[")  # it is not JSON
     assert text.count(f"size={written}") == 1  # said once, for all rows
     assert type(decode(text).data[0]["size"]) is not str
 
@@ -377,5 +377,5 @@ def test_check_names_what_a_package_lost() -> None:
     for (old, new), lost in changes.items():
         assert lost in check(source.replace(old, new), "yaml", package).lost
     swapped = encode('{"a": [1], "b": 2}', "json", counter=COUNTER).text
-    assert check('{"b": 2, "a": [1]}', "json", swapped).lost == ["the names stand in another order"]
+    assert check('{"b": 2, "a": [1]}', "json", swapped).lost == ["the names are in another order"]
     assert check("other", "text", package).lost == ["the text differs"]

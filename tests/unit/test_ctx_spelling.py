@@ -126,10 +126,10 @@ def test_check_says_where_a_number_is_written_otherwise(
 @pytest.mark.parametrize(
     ("kind", "text", "problem"),
     [
-        ("json", '{"a": 1, "b": {"c": 1, "c": 2}}', 'the name "c" stands twice'),
-        ("jsonl", '{"a": 1}\n{"a": 1, "a": 2}', "line 2: .*stands twice"),
-        ("yaml", "a: 1\nb: 2\na: 3\n", "line 3: .*the name a stands twice"),
-        ("yaml", "- {1: a, 0x1: b}", "line 1: .*the name 0x1 stands twice"),
+        ("json", '{"a": 1, "b": {"c": 1, "c": 2}}', 'the name "c" occurs twice'),
+        ("jsonl", '{"a": 1}\n{"a": 1, "a": 2}', "line 2: .*occurs twice"),
+        ("yaml", "a: 1\nb: 2\na: 3\n", "line 3: .*the name a occurs twice"),
+        ("yaml", "- {1: a, 0x1: b}", "line 1: .*the name 0x1 occurs twice"),
         ("toml", "a = 1\na = 2", "not toml"),
         ("json", f"[{'1' * 5_000}]", "a whole number of 5,000 digits"),
         ("yaml", f"a: {'1' * 5_000}", "a whole number of 5,000 digits"),
@@ -142,7 +142,7 @@ def test_check_says_where_a_number_is_written_otherwise(
         ("yaml", "\r".join(" " * at + "a:" for at in range(700)), "deeper than"),
         ("yaml", "\u2028".join("  " * at + "- a:" for at in range(700)), "deeper than"),
         ("yaml", "- " * 9_000 + "a", "deeper than"),
-        ("yaml", "~: 1\nnull: 2\n", "line 2: .*stands twice"),
+        ("yaml", "~: 1\nnull: 2\n", "line 2: .*occurs twice"),
         ("toml", "a = " + "[" * 1_000 + "]" * 1_000, "too deep"),
         ("json", "", "it is empty"),
         ("csv", 'a,b\n"open', "not csv"),

@@ -109,7 +109,7 @@ def test_it_goes_back_so_often_and_then_halts() -> None:
     assert [back.times for back in world.said(StepReopened)] == [1, 2]
     assert (
         halted.reason
-        == "two tests are red (went back to fix 2 times; resume --from fix tries anew)"
+        == "two tests are red (went back to fix 2 times; resume --from fix tries again)"
     )
     assert halted.evidence == {"kind": "failed", "attempt": 3, "went_back": 2}
     told = world.said(ContextCompile)[-1].failures

@@ -122,13 +122,13 @@ def test_later_prompts_of_the_step_have_the_edit_too() -> None:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"prompt": "another"}, "another prompt waits to be sent"),
-        ({"edits": ()}, "nothing of it would be other than it is"),
+        ({"prompt": "another"}, "the prompt that waits to be sent is not"),
+        ({"edits": ()}, "it would change nothing"),
         ({"edits": ({**EDIT, "old": ""},)}, "the old text is not empty"),
         ({"edits": ({"section": "step"},)}, "an edit has section, item, old, new"),
-        ({"edits": ({**EDIT, "old": "key: ⟦secret***⟧"},)}, "masked stays as it is"),
-        ({"edits": ({**EDIT, "new": "key: ⟦secret***⟧"},)}, "none is added"),
-        ({"seen": 1}, "has not seen"),
+        ({"edits": ({**EDIT, "old": "key: ⟦secret***⟧"},)}, "may not change a masked secret"),
+        ({"edits": ({**EDIT, "new": "key: ⟦secret***⟧"},)}, "may not add a secret"),
+        ({"seen": 1}, "it stopped after the position"),
     ],
 )
 def test_an_edit_is_taken_whole_or_refused_whole(more: dict[str, Any], reason: str) -> None:

@@ -67,9 +67,9 @@ def test_a_halted_step_is_tried_again_with_what_a_person_changed(restarted: bool
     [
         ({"inputs": {"branch": 3}}, "branch is 3, expected: string"),
         ({"inputs": {"brnch": "main"}}, "did you mean branch"),
-        ({"inputs": {"branch": "mian"}}, "nothing of it would be other than it is"),
+        ({"inputs": {"branch": "mian"}}, "it would change nothing"),
         ({"inputs": {"branch": "main"}, "from_step": "pull"}, "it was not at a step 'pull'"),
-        ({"max_cost": float("nan")}, "nan is no amount"),
+        ({"max_cost": float("nan")}, "nan is not an amount"),
     ],
 )
 def test_a_change_is_taken_whole_or_refused_whole(change: dict[str, Any], reason: str) -> None:

@@ -96,7 +96,7 @@ def test_a_resume_that_has_not_seen_the_halt_is_refused() -> None:
     world.play()
 
     assert (stood, world.state().status) == ("halted", "running")
-    assert "has not seen" in world.said(ExecutionRefused)[0].reason
+    assert "it stopped after the position" in world.said(ExecutionRefused)[0].reason
 
 
 def test_what_happened_is_the_result_and_again_begins_another_attempt() -> None:

@@ -257,7 +257,7 @@ def test_a_person_gives_the_result_of_an_item_and_not_of_all() -> None:
         world.play()
     answer(world, 30)
 
-    assert "each item of each has a result of its own" in world.said(ExecutionRefused)[0].reason
+    assert "each item of each has its own result" in world.said(ExecutionRefused)[0].reason
     assert results(world) == [{"got": "mine"}, {"got": 20}, {"got": 30}]
 
 
@@ -269,9 +269,7 @@ def test_other_inputs_do_not_change_items_that_were_begun() -> None:
     world.publish(ExecutionEdit(execution_id="x", inputs={"list": [1]}))
     world.play()
 
-    assert (
-        "the items of each have the inputs as they were" in world.said(ExecutionRefused)[0].reason
-    )
+    assert "the items of each keep their earlier inputs" in world.said(ExecutionRefused)[0].reason
 
 
 def test_an_input_of_an_item_is_changed_without_those_that_it_was_not_given() -> None:

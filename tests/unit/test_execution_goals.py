@@ -291,7 +291,7 @@ def test_who_says_again_and_again_that_the_goal_is_reached_is_stopped() -> None:
 
     state = world.state()
     assert state.status == "halted"
-    assert state.reason == "it was said 4 times in a row that the goal is reached: red"
+    assert state.reason == "the model said 4 times in a row that the goal is reached: red"
 
 
 def test_a_resume_after_a_halt_goes_on_with_what_was_learnt_and_with_new_bounds() -> None:

@@ -399,7 +399,7 @@ def test_the_best_model_is_asked_once_more_and_then_the_attempt_fails() -> None:
 
     failed = world.said(StepFailed)[0]
     assert failed.kind == "wrong_answer"
-    assert failed.error.startswith("best answered one not as it has to, and neither did weak: ")
+    assert failed.error.startswith("best answered one in a wrong form, and so did weak: ")
 
 
 def test_an_empty_answer_is_none() -> None:
@@ -435,4 +435,4 @@ def test_a_choice_of_an_older_log_names_no_better_model_and_is_decided_as_then()
         answer_model(world, data={})
 
     assert [each.unfit for each in world.said(ContextCompile)] == [(), ()]
-    assert "weak answered one twice not as it has to" in world.said(StepFailed)[0].error
+    assert "weak answered one twice in a wrong form" in world.said(StepFailed)[0].error

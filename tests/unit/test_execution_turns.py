@@ -280,7 +280,7 @@ def test_calls_beyond_reason_are_not_looked_at() -> None:
 
     assert len(world.said(ToolCall)) == 32
     assert [denied.reason for denied in world.said(ToolDenied)] == [
-        "at most 32 calls a turn are looked at"
+        "at most 32 calls of one turn are carried out"
     ]
 
 
@@ -432,7 +432,9 @@ def test_a_tool_that_stays_missing_fails_the_step_and_no_model_is_asked() -> Non
 
     failed = world.said(StepFailed)[0]
     assert failed.kind == "missing"
-    assert failed.error.startswith("one declares the tool gone, which nobody offers: start what")
+    assert failed.error.startswith(
+        "one declares the tool gone, which no component or server offers: start what"
+    )
     assert 55e9 < world.now_ns - began_ns < 65e9
     assert world.said(ContextCompile, ModelInvoke) == []
     assert world.state().status == "halted"

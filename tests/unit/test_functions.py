@@ -349,7 +349,7 @@ def test_what_cannot_be_served_says_why_in_one_line() -> None:
         return True
 
     assert of(lambda: action("a")(untyped)) == "a does not say the type of 'name'"
-    assert "a does not say what it gives" in of(lambda: action("a")(silent))
+    assert "a has no return type" in of(lambda: action("a")(silent))
     assert "give each parameter a name" in of(lambda: action("a")(rest))
     assert "annotations that cannot be read" in of(lambda: action("a")(unknown))
     assert "it gives a Verdict" in of(lambda: gate("a")(no_verdict))  # type: ignore[arg-type]

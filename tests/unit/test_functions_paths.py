@@ -84,7 +84,7 @@ def test_what_is_no_path_is_refused_in_one_line(workspace: PlainPath) -> None:
     with pytest.raises(StepError) as raised:
         run_action(where, {"path": "a\0b"}, Stated(workspace=workspace))
 
-    assert str(raised.value).startswith("'a\\x00b' is no path in the workspace: ")
+    assert str(raised.value).startswith("'a\\x00b' is not a path in the workspace: ")
 
 
 @given(st.text(max_size=60))

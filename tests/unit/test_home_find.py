@@ -122,9 +122,9 @@ def test_a_file_in_its_place_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        *((name, "is no plain file") for name in ("log.db", "log.db.lock", "projections.db")),
-        *((name, "is no plain file") for name in ("snapshots.db", "config.toml", "version")),
-        ("blobs", "is no folder"),
+        *((name, "is not a plain file") for name in ("log.db", "log.db.lock", "projections.db")),
+        *((name, "is not a plain file") for name in ("snapshots.db", "config.toml", "version")),
+        ("blobs", "is not a folder"),
     ],
 )
 def test_what_stands_in_the_place_of_another_thing_is_named(
@@ -133,7 +133,7 @@ def test_what_stands_in_the_place_of_another_thing_is_named(
     home = Home(tmp_path / ".cortex")
     home.path.mkdir()
     path = home.path / name
-    path.mkdir() if problem == "is no plain file" else path.write_text("")
+    path.mkdir() if problem == "is not a plain file" else path.write_text("")
 
     for attempt in (home.open, home.check):
         with pytest.raises(HomeError, match=rf"\.cortex/{name}: {problem}"):

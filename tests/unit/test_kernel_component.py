@@ -210,5 +210,5 @@ def test_a_query_is_answered_by_its_first_event_or_not_at_all() -> None:
         silent = True
 
     assert hosted(Counting)[0].answer(PlanCount()) == PlanWritten(plan="1")
-    with pytest.raises(ComponentInvalidError, match=r"gave no answer to plan\.count"):
+    with pytest.raises(ComponentInvalidError, match=r"returned no answer to plan\.count"):
         hosted(Silent)[0].answer(PlanCount())

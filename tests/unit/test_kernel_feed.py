@@ -310,7 +310,7 @@ def test_work_that_kills_its_workers_is_parked(writer: Fed) -> None:
 
     (failed,) = writer.failures()
     assert isinstance(failed, ComponentFailed)
-    assert (failed.reason, failed.attempts) == ("its workers died of it or hung", 3)
+    assert (failed.reason, failed.attempts) == ("its workers ended during it or hung", 3)
     assert ("plan.written", 2) in writer.results()
 
 

@@ -94,7 +94,7 @@ def test_a_step_that_names_too_many_topics_is_told_the_bound(home: Home) -> None
 def test_a_client_that_asks_with_what_is_no_text_gets_an_error_of_the_project(home: Home) -> None:
     with (
         Runtime(home, components=(KnowledgeStoreAccessor,)) as runtime,
-        pytest.raises(EventInvalidError, match=r"knowledge\.find: .* is no text"),
+        pytest.raises(EventInvalidError, match=r"knowledge\.find: .* is not text"),
     ):
         runtime.client("asker").ask(KnowledgeFind(text="half \ud800 of a pair"))
 

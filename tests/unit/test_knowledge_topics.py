@@ -237,7 +237,7 @@ def test_a_binary_file_is_no_knowledge(tmp_path: Path) -> None:
     resolved = index.resolve("page")
     assert isinstance(resolved, Resolved)
 
-    with pytest.raises(KnowledgeUnreadableError, match="no text file"):
+    with pytest.raises(KnowledgeUnreadableError, match="not a text file"):
         index.read(resolved)
 
 

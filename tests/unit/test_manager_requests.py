@@ -151,8 +151,8 @@ def test_the_whole_execution_runs_on_what_the_manager_began() -> None:
         ({"n": "3"}, "n is '3', expected: integer"),
         ({"n": True}, "n is True, expected: integer"),
         ({"n": 9}, "n is 9, expected one of 1, 2, 3"),
-        ({"n": 1, "m": 1}, "m is no input of this process: it has n"),
-        ({"n": 1, "nn": 1}, "nn is no input of this process: did you mean n?"),
+        ({"n": 1, "m": 1}, "m is not an input of this process: it has n"),
+        ({"n": 1, "nn": 1}, "nn is not an input of this process: did you mean n?"),
     ],
 )
 def test_wrong_inputs_are_refused_and_named(given: dict[str, Any], expected: str) -> None:

@@ -399,7 +399,7 @@ def test_a_misspelled_provider_is_named_before_anything_else(given: str, meant: 
     said = refused(f'name = "x"\nprovider = "{given}"\nmodel = "gpt"\n')
 
     assert "`models.use.provider` is wrong" in said
-    assert f"nobody is called '{given}': did you mean '{meant}'?" in said
+    assert f"there is no provider '{given}': did you mean '{meant}'?" in said
 
 
 @pytest.mark.parametrize("own", ["openai2", "team-openai", "thinkers", "mistral", "humane_corpus"])

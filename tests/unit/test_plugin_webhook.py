@@ -93,7 +93,7 @@ def test_a_signed_body_that_is_not_what_is_expected_is_named_so(body: bytes) -> 
     refusal = refused(body)
 
     assert refusal.status == HTTPStatus.BAD_REQUEST
-    assert refusal.reason.startswith("the body is not what is expected: ")
+    assert refusal.reason.startswith("the body does not have the expected form: ")
 
 
 def test_the_same_body_is_the_same_trigger_whatever_its_delivery_says() -> None:
@@ -160,7 +160,7 @@ def test_an_input_that_the_body_lacks_is_named() -> None:
         ({"listen": "8787"}, "write '127.0.0.1:8787'"),
         ({"listen": "localhost:99999"}, "write '127.0.0.1:8787'"),
         ({"hooks": [{"path": "github"}]}, "starting with /"),
-        ({"hooks": [{"path": "/a"}, {"path": "/a"}]}, "one of its own"),
+        ({"hooks": [{"path": "/a"}, {"path": "/a"}]}, "give each hook its own"),
         ({"hooks": [{"key": "hunter2"}]}, "unknown field `key`"),
         ({"hooks": [{"path": "/a"}, {"path": "/b"}]}, "share CORTEX_WEBHOOK_SECRET: give each"),
         ({"body_bytes": 0}, "body_bytes is 0"),
@@ -322,10 +322,10 @@ def test_a_post_names_no_workspace_where_its_hook_grants_none() -> None:
 @pytest.mark.parametrize(
     ("hook", "problem"),
     [
-        ({"inputs": {"run": "runs[x]"}}, "'runs[x]' is no place in a body"),
+        ({"inputs": {"run": "runs[x]"}}, "'runs[x]' is not a place in a body"),
         ({"inputs": {"run": {"at": "runs", "type": "url"}}}, "Invalid enum value"),
         ({"workspace_from": "repository.name"}, "workspace_from takes workspaces"),
-        ({"workspaces": ["checkouts"]}, "'checkouts' is no absolute path"),
+        ({"workspaces": ["checkouts"]}, "'checkouts' is not an absolute path"),
         ({"workspace": "/a", "workspace_from": "b", "workspaces": ["/"]}, "not both"),
         ({"form": "json"}, "fields or fields_from say which processes match"),
     ],

@@ -316,19 +316,19 @@ def test_whatever_is_answered_to_whatever_schema_there_is_an_end(
             {"type": "object", "allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#"}}},
             "it refers to '#/$defs/a', which leads back to itself",
         ),
-        ({"type": "object", "$ref": "#/nowhere"}, "it refers to '#/nowhere', which is not there"),
-        ({"$ref": "#/$defs/none"}, "it refers to '#/$defs/none', which is not there"),
+        ({"type": "object", "$ref": "#/nowhere"}, "it refers to '#/nowhere', which does not exist"),
+        ({"$ref": "#/$defs/none"}, "it refers to '#/$defs/none', which does not exist"),
         (
             {"type": "object", "properties": {"a": {"$dynamicRef": "#x"}}},
-            "refers to '#x', which is not",
+            "refers to '#x', which does not exist",
         ),
         ({"type": "object", "$ref": "#/allOf/x", "allOf": [{}]}, "it refers to '#/allOf/x', which"),
-        ({"type": "object", "$ref": "#/type"}, "it refers to '#/type', which is no schema"),
+        ({"type": "object", "$ref": "#/type"}, "it refers to '#/type', which is not a schema"),
         (
             {"type": "object", "$ref": "https://x.org/a"},
-            "to 'https://x.org/a': only what",
+            "to 'https://x.org/a': only references",
         ),
-        ({"type": "object", "$id": "http://["}, "an `$id` in it is no URL"),
+        ({"type": "object", "$id": "http://["}, "an `$id` in it is not a URL"),
     ],
 )
 def test_references_that_lead_nowhere_or_back_are_a_diagnostic(schema: Any, problem: str) -> None:

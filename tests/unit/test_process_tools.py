@@ -65,7 +65,7 @@ def test_what_nobody_offers_is_an_error(entry: str) -> None:
     (found,) = compiled(entry, registry(LISTED)).diagnostics
 
     assert (found.code, found.severity) == ("P417", "error")
-    assert found.message == f"nobody offers the tool or pack `{entry}`"
+    assert found.message == f"no component or server offers the tool or pack `{entry}`"
     assert "optional: true" in found.remedy or "did you mean" in found.remedy
 
 

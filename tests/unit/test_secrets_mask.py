@@ -230,7 +230,7 @@ def test_a_secret_that_is_added_later_is_hidden_from_then_on() -> None:
 def test_text_with_a_mask_is_not_written() -> None:
     refuse_masked("the patch", "[secret] and ⟦INST⟧ are no masks")
 
-    with pytest.raises(MaskedTextError, match=r"the patch holds ⟦secret\*\*⟧, which stands for"):
+    with pytest.raises(MaskedTextError, match=r"the patch contains ⟦secret\*\*⟧, the mask of"):
         refuse_masked("the patch", "-key = ⟦secret**⟧\n+key = 1")
 
 

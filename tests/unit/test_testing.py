@@ -69,7 +69,7 @@ def test_what_a_test_states_is_what_the_function_sees() -> None:
 def test_what_serves_no_such_thing_is_refused() -> None:
     with pytest.raises(TypeError, match="Add serves none: name one gate"):
         ask_gate(add)
-    with pytest.raises(TypeError, match="is no component"):
+    with pytest.raises(TypeError, match="is not a component"):
         run_action(len)
 
 

@@ -91,7 +91,7 @@ def test_an_error_of_what_may_happen_once_is_no_answer() -> None:
 
 
 def test_an_async_tool_is_cancelled_when_its_time_is_over() -> None:
-    with pytest.raises(EffectUnknownError, match=r"it gave nothing within 0\.01 s"):
+    with pytest.raises(EffectUnknownError, match=r"it returned nothing within 0\.01 s"):
         call_tool(send, {"to": "late"}, Stated(timeout_s=0.01))
 
 

@@ -162,7 +162,7 @@ class Caller:
                 raise failure_of(error, begun=begun, prompt=prompt, key=key) from None
         if not frames.count:
             raise CallFailedError(
-                "garbage", "what the endpoint sends is no stream: does base_url lead to its API?"
+                "garbage", "what the endpoint sends is not a stream: does base_url lead to its API?"
             )
 
     def _endpoint(self, asked: ModelInvoke) -> Endpoint:
@@ -190,7 +190,7 @@ class Caller:
             raise CallFailedError("unauthorised", problem)
         if not (key.isascii() and key.isprintable()):
             raise CallFailedError(
-                "unauthorised", f"what {endpoint.key_env} holds cannot be a key: set it again"
+                "unauthorised", f"the value of {endpoint.key_env} cannot be a key: set it again"
             )
         return key
 
@@ -233,11 +233,11 @@ class Caller:
         """Why the time is over."""
         time_s = f"{asked.timeout_s:g} s"
         if not sent:
-            taken = f"all of its max_parallel = {endpoint.max_parallel} calls were taken"
+            taken = f"all of its max_parallel = {endpoint.max_parallel} calls were in use"
             return CallFailedError("overloaded", f"{taken} for {time_s}")
         if stalled:
             return CallFailedError("cut_off", f"nothing more of the answer came for {STALL_S:g} s")
-        return CallFailedError("timeout", f"there is no whole answer after {time_s}")
+        return CallFailedError("timeout", f"its answer was not complete after {time_s}")
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:

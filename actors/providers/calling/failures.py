@@ -81,11 +81,13 @@ def failure_of(
         problem = "the endpoint answered with values in values without an end"
         return CallFailedError("garbage", problem, hostile=True)
     if isinstance(error, ValueError):
-        return CallFailedError("garbage", "the endpoint answered with what is no JSON of its kind")
+        return CallFailedError(
+            "garbage", "the endpoint answered with something other than the expected JSON"
+        )
     if begun:
         return CallFailedError("cut_off", "the connection broke off in the middle of the answer")
     return CallFailedError(
-        "unreachable", "nobody answers at its base_url: start the server, or correct config.toml"
+        "unreachable", "no server answers at its base_url: start the server, or correct config.toml"
     )
 
 

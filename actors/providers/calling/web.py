@@ -105,7 +105,7 @@ async def _beginning(stream: Any) -> AsyncIterator[bytes]:
 
 
 async def _refused() -> AsyncIterator[bytes]:
-    problem = "the endpoint packs its answer, and was asked for it as it is"
+    problem = "the endpoint compressed its answer, and the request forbids that"
     raise CallFailedError("garbage", problem, hostile=True)
     yield b""
 

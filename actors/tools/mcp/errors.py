@@ -72,7 +72,7 @@ def _not_mcp(error: Any) -> str:
     where = ".".join(str(part) for part in first["loc"])
     more = f", and {len(others)} more faults" if others else ""
     said = one_line(f"{where}: {first['msg']}", SHOWN)
-    return f"its answer is not as the protocol wants it: {said}{more}"
+    return f"its answer does not follow the protocol: {said}{more}"
 
 
 def flat(error: BaseException) -> Iterator[BaseException]:

@@ -118,7 +118,7 @@ class McpTools(AsyncComponent):
             async with asyncio.timeout(event.timeout_s):
                 result = await server.call(tool, event.arguments, limit_s)
         except TimeoutError:
-            within = f"it gave nothing within {event.timeout_s:g} s"
+            within = f"it returned nothing within {event.timeout_s:g} s"
             return unknown(event, delivery, within) if once else late(event)
         except CallLostError as error:
             if once:

@@ -94,9 +94,9 @@ class Server:
         name = self.settings.name
         if late(error):
             within = f" within {timeout_s:g} s" if timeout_s else " in time"
-            return ServerError(f"{name}: it gave nothing{within}", "timeout")
+            return ServerError(f"{name}: it returned nothing{within}", "timeout")
         said = masked(self.settings, f"{name}: {link.problem or problem_of(error)}")
         if lost(error):
             link.end()
-            return ServerError(f"{said}; the next call starts anew", "interrupted")
+            return ServerError(f"{said}; the next call starts it again", "interrupted")
         return ServerError(said)

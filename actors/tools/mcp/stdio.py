@@ -87,7 +87,7 @@ async def _read(
             except ValueError as error:
                 item, bad = error, bad + 1
             if bad > UNREADABLE:
-                ended(f"it wrote over {UNREADABLE} lines that are no messages")
+                ended(f"it wrote over {UNREADABLE} lines that are not messages")
                 return
             try:
                 await arrived.send(item)

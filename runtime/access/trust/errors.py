@@ -57,6 +57,6 @@ class TrustVariableError(TrustError):
 
     def __str__(self) -> str:
         return (
-            f"CORTEX_TRUST holds {self.value[:40]!r}, which is no digest: put the 64 hex digits "
+            f"CORTEX_TRUST holds {self.value[:40]!r}, which is not a digest: put the 64 hex digits "
             "there that `cortex trust --show` prints, several with commas between them"
         )

@@ -49,7 +49,7 @@ def standing_of(found: HomeState, record: TrustRecord | None) -> Standing:
     if found.acting.nothing and not (record is not None and record.withdrawn and same):
         return Standing(trusted=True, fresh=not same)
     if record is None:
-        return Standing(False, ("it was not made here by you, or made before trust was asked for",))
+        return Standing(False, ("it was not made here by you, or is older than folder trust",))
     if record.withdrawn:
         return Standing(False, ("your trust in it was withdrawn",))
     if not same:
@@ -155,7 +155,7 @@ def _reason(path: str, seen: Seen, objects: frozenset[str], known: Known | None)
     if objects - set(known.objects if known else ()):
         return f"{path} {what}: version control brought it, or it was committed unseen"
     if path.endswith(LINK):
-        return f"{path} {what}, and leads to what is not in the home"
+        return f"{path} {what}, and leads out of the home"
     if seen.foreign:
         return f"{path} {what}, and others than you may write it"
     return f"{path} {what}"

@@ -158,8 +158,7 @@ def _refuse_shared(path: Path, status: os.stat_result) -> None:
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise TrustStoreError(
             str(path),
-            "says what you trust, and somebody else may write it: make it yours alone, or remove "
-            "it",
+            "records what you trust, and others may write it: make it yours alone, or remove it",
         )
 
 

@@ -57,7 +57,7 @@ def _folders(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> t
     for each in given:
         if each != ANYWHERE and not Path(each).is_dir():
             raise click.BadParameter(
-                f"{each!r} is no folder of this machine, so the client could not work in it: "
+                f"{each!r} is not a folder of this machine, so the client could not work in it: "
                 "make it first, or name another"
             )
     return tuple(each if each == ANYWHERE else str(Path(each).absolute()) for each in given)

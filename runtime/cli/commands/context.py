@@ -60,6 +60,6 @@ def _follow(home: Home, asked: str, screen: Screen) -> None:
                 screen.record(found)
                 show(found)
     except KeyboardInterrupt:
-        screen.note("not followed any more; the execution goes on as it was")
+        screen.note("no longer followed; the execution continues")
     else:
         screen.note(f"the execution is {followed.status}")

@@ -212,7 +212,7 @@ def _show_actions(screen: Screen, actions: "list[sessions.ActionItem]") -> None:
             told += "" if parameter.required else "  (may be left out)"
             screen.paragraph(f"-i {parameter.name}={parameter.type}{told}", lead="    ")
         if each.laid_down:
-            screen.paragraph(f"{', '.join(each.laid_down)}: laid down", lead="    ")
+            screen.paragraph(f"{', '.join(each.laid_down)}: fixed", lead="    ")
         if each.gates:
             screen.paragraph(f"after {', '.join(each.gates)}", lead="    ")
 

@@ -143,8 +143,8 @@ def _missing(step: sessions.StepReport, home: Home) -> Iterator[str]:
     for tool, why in step.missing.items():
         because = f" ({why})" if why else ""
         yield (
-            f"{tool}: nobody offers it now{because}; a run waits for it, {wait_s:g} s at most, "
-            "and then fails this step"
+            f"{tool}: no component or server offers it now{because}; a run waits for it, "
+            f"{wait_s:g} s at most, and then fails this step"
         )
 
 

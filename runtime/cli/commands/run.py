@@ -36,7 +36,7 @@ with_goal_options = with_options(
         "tools",
         multiple=True,
         metavar="NAME",
-        help="Towards a goal: a tool or a pack, beside those for files and knowledge.",
+        help="With --goal: a further tool or pack; files and knowledge are offered anyway.",
     ),
     click.option(
         "--check",
@@ -74,8 +74,8 @@ with_goal_options = with_options(
     "--max-cost",
     type=DOLLARS,
     metavar="USD",
-    help="What its models may take, in US dollars "
-    "[default: `max_cost` in [models]; towards a goal 1, where that says nothing].",
+    help="US dollars that its models may cost "
+    "[default: `max_cost` in [models]; with --goal 1 if that is not set].",
 )
 @with_goal_options
 @click.option(
@@ -83,10 +83,10 @@ with_goal_options = with_options(
     "wait_s",
     type=DOLLARS,
     metavar="SECONDS",
-    help="How long to wait where the PROCESS lacks what a worker or a plugin served, 0 for not at "
-    "all [default, and at most: `wait_s` in [processes]; 5 where no hub is up].",
+    help="How long to wait if a worker or plugin that the PROCESS needs is away; 0 for not at all "
+    "[default, and at most: `wait_s` in [processes]; 5 if no hub is up].",
 )
-@click.option("--by-hand", is_flag=True, help="You choose what is done towards the goal.")
+@click.option("--by-hand", is_flag=True, help="You choose the actions towards the goal.")
 @with_running
 @at_any_home
 def run(
@@ -132,4 +132,4 @@ def _refuse_mixed(process: str, options: RunOptions, *, has_inputs: bool) -> Non
             "PROCESS, which says them itself"
         )
     if not process and has_inputs:
-        raise click.UsageError("inputs and a version belong to a PROCESS: say all of it in --goal")
+        raise click.UsageError("inputs and a version need a PROCESS: write everything into --goal")

@@ -77,7 +77,7 @@ def _mend(home: Home, report: StateReport, how: How, screen: Screen) -> int:
         screen.line("everything fits: nothing was changed")
         return OK
     if how == "restored" and not report.copied:
-        raise RefusedError(f"what was there at the last close is not known: {ACCEPT}")
+        raise RefusedError(f"the state at the last close is not known: {ACCEPT}")
     try:
         done = mend(home.log_path, how, BY)
     except LogHeldError as error:
@@ -100,7 +100,7 @@ def _show(screen: Screen, document: StateDocument) -> None:
         return
     screen.line(document.summary, "bold red")
     if document.up:
-        screen.line("cortex down   (the hub writes what it goes by, and this is gone)", "cyan")
+        screen.line("cortex down   (the hub writes back its own state)", "cyan")
         return
     if document.copied:
         screen.line(RESTORE, "cyan")

@@ -98,10 +98,10 @@ def _withdraw(home: Home, screen: Screen) -> int:
                 owner.publish(TrustWithdrawn(home=str(home.path)))
             recorded = True
         except CortexError as error:
-            screen.note(f"its log does not tell of it: {error}", "yellow")
+            screen.note(f"its log has no record of it: {error}", "yellow")
     was = withdraw_trust(home.path)
     screen.document(WithdrawnDocument(str(home.path), was, recorded))
     screen.line(f"{home.path} is not trusted any more")
     if found(home):
-        screen.note("the hub that is up on it goes on: `cortex down` ends it", "yellow")
+        screen.note("the hub that is up on it continues: `cortex down` ends it", "yellow")
     return OK

@@ -18,7 +18,7 @@ from ..terminal import told_to_end
 
 OWN = "worker"  # beside "owner/", on the home's own hub
 TOKEN_BYTES = 4_096  # more than any token has
-LEFT = "ended while the hub is away: what was in hand goes to another worker once its lease is over"
+LEFT = "ended while the hub is away: its work goes to another worker once its lease is over"
 PATIENCE_S = 30.0  # that a handler may take to its end when the worker is told to end
 
 

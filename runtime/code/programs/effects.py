@@ -153,7 +153,7 @@ def _begin(
                 (place / left).unlink(missing_ok=True)
         elif (place / "begun").exists():
             raise EffectInterruptedError(
-                order.argv[0], "was started before and interrupted: look what it did"
+                order.argv[0], "was started before and interrupted: check what it did"
             )
         _keep(place / "order", msgspec.json.encode(order))
         return subprocess.Popen(
@@ -190,7 +190,7 @@ def _wait(
         if not _held(place) and not (place / "outcome").exists():
             if not (place / "begun").exists():
                 raise ProgramError(program, UNKEPT)
-            raise EffectInterruptedError(program, "was killed: look what it did")
+            raise EffectInterruptedError(program, "was killed: check what it did")
         if time.monotonic() > until:
             raise EffectInterruptedError(program, f"did not end within {bound_s:g} s")
         cut()

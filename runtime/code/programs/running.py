@@ -174,7 +174,7 @@ class ProgramUnwantedError(ProgramError):
     """Whoever asked for a program does not wait for it any more; it was ended."""
 
     def __init__(self, program: str) -> None:
-        super().__init__(program, "was ended: nobody waits for it any more")
+        super().__init__(program, "was ended: nothing waits for it any more")
         self.args = (program,)
 
 

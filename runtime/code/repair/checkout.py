@@ -41,13 +41,13 @@ def sources_at(folder: Path, timeout_s: float) -> Sources:
         GitFailedError: git cannot be asked.
     """
     if not _is_folder(folder):
-        raise CheckoutUnusableError("are no folder: start the execution with --workspace")
+        raise CheckoutUnusableError("are not a folder: start the execution with --workspace")
     git = Git(folder, timeout_s)
     inside = git.asked("rev-parse", "--is-inside-work-tree", "--is-bare-repository")
     if inside.returncode and _BARE in inside.stderr:
         raise CheckoutUnusableError("are a bare repository: name a checkout of it")
     if inside.returncode:
-        raise CheckoutUnusableError(f"are no git checkout: {git.said(inside.stderr)}")
+        raise CheckoutUnusableError(f"are not a git checkout: {git.said(inside.stderr)}")
     work_tree, bare = inside.stdout.split()
     if work_tree != b"true":
         what = "a bare repository" if bare == b"true" else "git's own folder"

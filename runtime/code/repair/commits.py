@@ -62,7 +62,7 @@ def check_branch(sources: Sources, tree: Worktree, branch: str) -> None:
     """
     git = sources.git
     if git.asked("check-ref-format", "--branch", branch).returncode or branch.startswith("-"):
-        raise CheckoutUnusableError(f"get no commit: {branch!r} is no name for a branch")
+        raise CheckoutUnusableError(f"cannot get a commit: {branch!r} is not a name for a branch")
     if tree.branch == branch:
         return
     listed = git.run("worktree", "list", "--porcelain").splitlines()

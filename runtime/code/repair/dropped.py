@@ -35,7 +35,7 @@ _ENDS = frozenset(
 )
 GIT_TIMEOUT_S = 60.0
 NO_TREE = (
-    "are no git checkout, and what is done towards a goal is done in a work tree of one: "
+    "are not a git checkout, and a goal changes files only in a work tree of one: "
     "`git init`, commit what is there, then run it again"
 )
 

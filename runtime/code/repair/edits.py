@@ -62,8 +62,7 @@ def apply_edit(text: str | None, old: str, new: str) -> str:
     if second >= 0:
         at = [text.count("\n", 0, place) + 1 for place in (first, second)]
         raise EditError(
-            f"`old` stands there more than once, as in lines {at[0]} and {at[1]}: take more lines "
-            "with it"
+            f"`old` occurs more than once, as in lines {at[0]} and {at[1]}: take more lines with it"
         )
     return text[:first] + new + text[first + len(old) :]
 

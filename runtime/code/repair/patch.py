@@ -109,7 +109,7 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise EditError("the file is no UTF-8 text")
+        raise EditError("the file is not UTF-8 text")
     return text
 
 
@@ -117,9 +117,9 @@ def _encoded(text: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise EditError("`new` is no text: it holds half a character") from None
+        raise EditError("`new` is not text: it contains half a character") from None
     if b"\0" in data:
-        raise EditError("`new` is no text: it holds a zero byte")
+        raise EditError("`new` is not text: it contains a zero byte")
     if len(data) > LARGEST_BYTES:
         raise EditError(f"the file would be larger than {LARGEST_BYTES >> 20} MiB")
     return data
@@ -148,7 +148,9 @@ def checked_path(path: str) -> str:
         raise PathRefusedError("that is a folder: name a file")
     for part in named.parts:
         if part.translate(_UNSEEN).casefold().rstrip(". ") in _OF_GIT:
-            raise PathRefusedError("the path leads into git's own folder, which nobody edits")
+            raise PathRefusedError(
+                "the path leads into git's own folder, which Cortex does not edit"
+            )
     return str(named)
 
 

@@ -42,9 +42,9 @@ def hook_url(given: str, variable: str = "") -> Url:
         parts = urllib.parse.urlsplit(text)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise HookRefusedError("the web hook is no URL") from None
+        raise HookRefusedError("the web hook is not a URL") from None
     if any(ord(c) <= 32 or ord(c) == 127 for c in text) or not text.isascii() or not host:
-        raise HookRefusedError("the web hook is no URL: expected https://host/path")
+        raise HookRefusedError("the web hook is not a URL: expected https://host/path")
     if parts.username is not None or parts.password is not None:
         raise HookRefusedError("the web hook holds a password: sign with `secret_env` instead")
     here = is_loopback(host)

@@ -108,7 +108,7 @@ def folder_of(home: Path, execution_id: str) -> Path:
         CheckoutUnusableError: The execution has an id that is no name for a folder and a branch.
     """
     if not _NAME.fullmatch(execution_id) or ".." in execution_id or execution_id.endswith("."):
-        raise CheckoutUnusableError(f"get no branch: {execution_id!r} is no name for one")
+        raise CheckoutUnusableError(f"cannot get a branch: {execution_id!r} is not a name for one")
     return home.resolve() / FOLDER / execution_id
 
 

@@ -86,7 +86,7 @@ def diff_of(before: PromptDocument, after: PromptDocument) -> PromptDiff:
         items=list(_changes(old, new)),
         epochs=[
             f"epoch {each.number} at turn {each.turn}, {each.because}: "
-            f"{many(each.shed, 'token')} shed, {each.rewritten:,} written anew"
+            f"{many(each.shed, 'token')} dropped, {each.rewritten:,} written again"
             for each in new.manifest.declared
             if each not in old.manifest.declared
         ],

@@ -28,7 +28,7 @@ def inputs_of(history: HomeLog, compiled: Compiled) -> Inputs:
     try:
         return read_inputs(history.blobs.get(event.inputs), history.blobs.get)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problem = f"it is no record of what a prompt was compiled from: {error}"
+        problem = f"it is not a record of what a prompt was compiled from: {error}"
         raise BlobCorruptError(event.inputs, problem) from error
 
 

@@ -145,7 +145,7 @@ def manifest_of(history: HomeLog, compiled: Compiled) -> Manifest:
     try:
         return msgspec.json.decode(history.blobs.get(digest), type=Manifest)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BlobCorruptError(digest, f"it is no manifest of a prompt: {error}") from error
+        raise BlobCorruptError(digest, f"it is not a manifest of a prompt: {error}") from error
 
 
 def readable_manifests(

@@ -100,7 +100,7 @@ def _because(entry: ManifestEntry) -> str:
         said.append("lines " + ", ".join(f"{first}-{last}" for first, last in entry.lines[:6]))
     said.extend(f"{found.what} found {many(found.count, 'time')}" for found in entry.neutralised)
     if entry.stale:
-        said.append("its source is not as it was when it was locked")
+        said.append("its source has changed since it was locked")
     return "; ".join(said)
 
 
@@ -164,7 +164,7 @@ def _reasons(
 ) -> Iterator[str]:
     yield f"{fate.state}: {entry.reason}"
     under = f" under {fate.heading!r}" if fate.heading else ""
-    yield f"it stands in lines {fate.first_line}-{fate.last_line}{under}"
+    yield f"it is in lines {fate.first_line}-{fate.last_line}{under}"
     if fate.chunks > 1:
         yield f"a chunk with score {fate.score:.3f}, number {fate.place} of {fate.chunks}"
     else:
@@ -173,7 +173,7 @@ def _reasons(
         worst = min((c.score for c in chunks if _state(entry, c.lines[0]) == "in"), default=0.0)
         taken = manifest.sections.get(entry.section, 0)
         budget = manifest.budgets.get(entry.section, 0)
-        yield f"the least of those that are in has {worst:.3f}"
+        yield f"the lowest score that is in is {worst:.3f}"
         yield f"{entry.section} has {taken:,} of {many(budget, 'token')}"
     if entry.form:
-        yield f"the item stands in {entry.form} form, whose lines are others"
+        yield f"the item is in {entry.form} form, which has other lines"

@@ -18,10 +18,10 @@ from .passages import CLOSINGS, cuts, heading_of, opens, shown_texts
 
 TOOLS: Final = "tools"
 _GONE: Final = "it is not in the prompt"
-_ABSENT: Final = "its old text does not stand there"
-_TWICE: Final = "its old text stands there more than once: give more of what is around it"
+_ABSENT: Final = "its old text does not occur"
+_TWICE: Final = "its old text occurs more than once: give more of the text around it"
 _APART: Final = "it changes a line that keeps the parts of a prompt apart"
-_OFFERED: Final = "which tools there are is said by the process and its grants"
+_OFFERED: Final = "the process and its grants decide which tools there are"
 _EMPTY: Final = "there is no text of its own"
 
 

@@ -163,7 +163,7 @@ def _take(room: Room, sized: Sized) -> Room:
         limited_by = _limit(room, item.section)
         instead = "shorten it, drop must_include so that it may be cut"
         if isinstance(item, ToolItem):
-            instead = "list fewer tools, or their pack, which is shown when it is asked for"
+            instead = "list fewer tools, or their pack, which a model can enable"
         raise ContextRefusedError(
             f"item {item.id}, which must be in,",
             needed,

@@ -1,4 +1,4 @@
-"""What a person is asked: in a model's place, or by a gate."""
+"""The question that a person has to answer: in the place of a model, or for a gate."""
 
 from collections.abc import Iterable
 

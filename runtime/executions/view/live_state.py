@@ -1,6 +1,6 @@
-"""What goes on at this moment, and what it took so far: the state that a live view shows.
+"""What happens in an execution now and what it has used so far: the state of a live view.
 
-Pure: a fold of events, ephemeral ones among them; the caller's clock is handed in.
+Pure: a fold of events, including ephemeral ones; the caller passes its clock in.
 """
 
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
-"""Processes and executions by what somebody says about them, not by their names.
+"""Finds processes and executions by their descriptions, not by their names.
 
-What is said about each is kept, as passages of knowledge are, in `vectors/` of the home: only what
-is new since the last question is read, and a folder that was deleted is made anew from the log.
+The descriptions are kept like passages of knowledge, in `vectors/` of the home. A question reads
+only what is new since the last one; a deleted folder is built again from the log.
 """
 
 import re

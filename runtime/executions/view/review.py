@@ -1,4 +1,4 @@
-"""What is told of an execution beside its results: for a person who is asked, and of its logs."""
+"""What a person needs to know before an answer, beside the results; and notes about logs."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,6 +1,6 @@
-"""What is told of an event while an execution runs: a leading word, a line, and a colour.
+"""The lines about events while an execution runs: a leading word, a text, and a colour.
 
-Pure but for what it remembers of the requests whose answers it tells.
+Pure, except that it remembers the requests whose answers it will show.
 """
 
 import json
@@ -62,17 +62,15 @@ LINE = 200  # characters of what a tool or a failed step printed
 # Why a model was chosen, in a word or two.
 _BECAUSE = {"the cheapest that meets the needs": "the cheapest that fits"}
 # Said by a command that leaves what it followed.
-LEAVING = "leaving execution {} in the middle of a step; it goes on with"
-UNTAKEN = "nobody is there to carry out {}: it waits for whoever comes"
-LEFT_TO_PAUSE = (
-    "execution {} pauses on the hub as soon as nothing of it is at work; it goes on with"
-)
+LEAVING = "leaving execution {} in the middle of a step; to continue it, run"
+UNTAKEN = "no component runs {} now: the step waits for one"
+LEFT_TO_PAUSE = "execution {} pauses on the hub when its running work is done; to continue it, run"
 # After what a request waits for, and how that comes back.
 HOW_LONG = (
-    "`cortex run --wait SECONDS`, or `wait_s` in [processes], says how long that is waited for"
+    "`cortex run --wait SECONDS`, or `wait_s` in [processes], sets how long Cortex waits for it"
 )
-LEFT_WAITING = "execution {} waits on the hub; look at it, or cancel it, with"
-LEFT_TO_HUB = "execution {} goes on, on the hub; look at it, or have it pause, with"
+LEFT_WAITING = "execution {} waits on the hub; to look at it, or to cancel it, run"
+LEFT_TO_HUB = "execution {} continues on the hub; to look at it, or to pause it, run"
 
 
 class _OfStep(Protocol):
@@ -242,15 +240,13 @@ class Teller:
             case ToolUnclaimed():
                 self._held.add((event.execution_id, event.step_id))
                 because = f" ({'; '.join(event.reasons)})" if event.reasons else ""
-                missing = f"nobody offers {', '.join(event.tools)}{because}"
+                missing = f"no component or server offers {', '.join(event.tools)}{because}"
                 told = f"{self._label(event)}: {missing}: it waits for {event.wait_s:g} s at most"
                 return FinishedLine("waiting", told, "yellow")
             case StepWake(what="offers", index=1):
                 if (event.execution_id, event.step_id) in self._held:
                     return None
-                told = (
-                    f"{self._label(event)}: a server of its tools has not said yet what it offers"
-                )
+                told = f"{self._label(event)}: a server of its tools has not listed them yet"
                 return FinishedLine("waiting", told, "yellow")
         return None
 
@@ -287,7 +283,9 @@ class Teller:
     ) -> FinishedLine | None:
         step = f"{self._label(event)}{_turn(event.turn)}"
         if isinstance(event, ModelUnclaimed):
-            return FinishedLine("waiting", f"{step}: nobody answers for {event.model}", "yellow")
+            return FinishedLine(
+                "waiting", f"{step}: no component answers for {event.model}", "yellow"
+            )
         took = self._took(record, *_call(event))
         if isinstance(event, ModelFailed):
             said = event.error if event.kind == "failed" else f"{event.kind}: {event.error}"
@@ -331,7 +329,7 @@ def what_is_missing(event: ExecutionDeferred) -> str:
 
 def nobody(event: StepUnclaimed) -> str:
     """What a step waits for that nobody takes."""
-    return f"nobody carries out {event.action}"
+    return f"no component runs {event.action}"
 
 
 def used_tool(call: ToolCall) -> str:
@@ -384,8 +382,8 @@ def what_pausing_does(state: Execution) -> str:
     """What is told of a pause that is asked for."""
     if state.stage == "model":
         return (
-            "pausing when the model at hand has answered, which is kept; Ctrl-C again leaves at "
-            "once: the call is cancelled, and made anew on resume"
+            "pausing when the model has finished its answer, which is kept; Ctrl-C again leaves at "
+            "once: the call is cancelled, and made again on resume"
         )
     if state.stage == "waiting":
         return "pausing before the model is asked again; Ctrl-C again leaves at once"

@@ -114,7 +114,7 @@ class Catalog:
         except msgspec.DecodeError as error:
             raise RefusedError(
                 f"{event.name} {event.process_version} cannot be read: the blob "
-                f"{event.linked[:12]} that event {compiled.position} names is no linked process "
+                f"{event.linked[:12]} that event {compiled.position} names is not a linked process "
                 f"({error}); compile it again under a new version"
             ) from None
 

@@ -75,7 +75,7 @@ class EndpointEmbedder:
         except (KeyError, TypeError, ValueError):
             raise EmbedderError(self.name, "its answer holds no list `data` of vectors") from None
         if len(rows) != wanted:
-            raise EmbedderError(self.name, f"it gave {len(rows)} vectors for {wanted} texts")
+            raise EmbedderError(self.name, f"it returned {len(rows)} vectors for {wanted} texts")
         return rows
 
 

@@ -133,7 +133,12 @@ def _home(home: Home) -> Iterator[Check]:
     exposed = home.exposed()
     if exposed:
         found = _first(exposed)
-        yield Check("home", "fail", found, "look at what stands in them: nothing of it runs so")
+        yield Check(
+            "home",
+            "fail",
+            found,
+            "look at their content: until then Cortex runs nothing of the home",
+        )
     elif not os.access(home.path, os.W_OK | os.X_OK):
         yield Check("home", "fail", f"{home.path} may not be written", "check its owner and mode")
     elif problems:
@@ -247,8 +252,8 @@ def _owner(home: Home) -> Check:
     return Check(
         "runtime",
         "ok",
-        f"process {pid} runs one that serves nobody else; commands that record are refused until "
-        "it ends",
+        f"process {pid} runs one and serves no other process; commands that record are refused "
+        "until it ends",
     )
 
 
@@ -301,7 +306,9 @@ def _hub(home: Home) -> Iterator[Check]:
         return
     if astray:
         found = f"another program changed what it wrote: {_first(astray)}"
-        yield Check("hub", "fail", found, "`cortex down`: it writes what it goes by as it ends")
+        yield Check(
+            "hub", "fail", found, "`cortex down`: the hub writes back its own state when it ends"
+        )
     else:
         yield Check("hub", "ok", "cursors, work, deadlines and receipts on disk are as it has them")
 

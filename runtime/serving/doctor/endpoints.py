@@ -78,7 +78,7 @@ def check_model(
         return _with_unsaid(found, model)
     word = f"no component answers for the provider {row.provider!r}"
     there = ", ".join(catalogue().providers)
-    todo = f"name one of {there}, or start what brings it"
+    todo = f"name one of {there}, or start its component"
     return ModelCheck(row.name, "fail", word, todo)
 
 
@@ -124,7 +124,9 @@ def _wrong_key(reference: str, key: str) -> str:
         return f"{place_of(reference)} is not set"
     if not (key.isascii() and key.isprintable()) or " " in key:
         # Not left to the HTTP library: its error would show the value.
-        return f"the value of {reference} is no key: it has blanks, line breaks or the like in it"
+        return (
+            f"the value of {reference} is not a key: it has blanks, line breaks or the like in it"
+        )
     return ""
 
 

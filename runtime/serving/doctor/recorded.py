@@ -144,7 +144,7 @@ def _blobs(home: Home, log: EventLog) -> Check:
         "fail",
         f"of {len(named):,} named by events {missing} are missing and {len(lost) - missing} "
         f"damaged; the first, of {first.topic} at position {first.position}: {reason}",
-        "restore blobs/ from a backup; what does not need these goes on working",
+        "restore blobs/ from a backup; what does not need these still works",
     )
 
 
@@ -167,7 +167,7 @@ def _projections(home: Home, log: EventLog) -> Check:
         return Check("projections", "warn", str(error), f"delete {home.projections_path}")
     head = log.state().head
     ahead = max((each.position for each in found), default=0)
-    anew = "; to go on with what is there, delete projections.db* and snapshots.db"
+    anew = "; to continue with what is there, delete projections.db* and snapshots.db"
     if ahead > head:
         return Check(
             "projections",
