@@ -166,7 +166,7 @@ class Session:
             return ending
         except HubAwayError as error:
             if self.history.execution(execution_id).status not in ("requested", "running"):
-                return self.shown(execution_id)  # it came to its stop, and nobody could say so
+                return self._show(execution_id)  # it came to its stop, and nobody could say so
             raise HubGoneError(execution_id, error.url, error.problem) from error
         except Terminated:
             leaving.terminated(self, execution_id)
@@ -247,9 +247,13 @@ class Session:
     def shown(self, execution_id: str) -> Ending:
         """Show an execution as it stands."""
         head = self.client.head
+        ending = self._show(execution_id)
+        self.seen = head
+        return ending
+
+    def _show(self, execution_id: str) -> Ending:
         document = self.document(execution_id)
         self.front.show(document)
-        self.seen = head
         return ending_of(document)
 
     def _progress(self, execution_id: str) -> Progress:

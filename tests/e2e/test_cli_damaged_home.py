@@ -225,7 +225,7 @@ def test_what_stands_in_the_place_of_a_file_is_said_at_once(folder: Path, name: 
 
     said = refusal(cortex(folder, "run", "--goal", "x"))
 
-    assert f".cortex/{name}: is no " in said
+    assert f".cortex/{name}: is not a " in said
     assert "move it away" in said
 
 
