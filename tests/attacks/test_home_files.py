@@ -187,7 +187,7 @@ def test_a_pipe_in_the_place_of_the_log_holds_nobody_up(
     )
 
     assert "Traceback" not in done.stderr
-    assert "no plain file" in done.stdout + done.stderr
+    assert "not a plain file" in done.stdout + done.stderr
 
 
 _NO_ROOM = """

@@ -141,4 +141,4 @@ def test_where_no_hub_is_up_it_is_said_that_a_worker_must_serve_it(desk: Desk) -
     code, message = validated(desk, path)
 
     assert code == "P401"
-    assert message == "no component here carries out `greet`: a worker or a plugin must"
+    assert message == "no component here serves the action `greet`: a worker or a plugin must"

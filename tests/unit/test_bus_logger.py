@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.wheel
+
 
 def ran(code: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(

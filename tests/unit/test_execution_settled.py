@@ -112,7 +112,7 @@ def test_a_step_has_the_result_that_a_person_gave(restarted: bool) -> None:
         ("one", "replaced", {"result": {"count": "many"}}, "count is 'many', expected: integer"),
         ("one", "replaced", {}, "count is missing"),
         ("onne", "skipped", {}, "did you mean `one`"),
-        ("one", "forgotten", {}, "none of skipped, replaced"),
+        ("one", "forgotten", {}, "not one of skipped, replaced"),
         ("one", "skipped", {"from_step": "two"}, "it was not at a step 'two'"),
     ],
 )
