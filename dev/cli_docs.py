@@ -274,7 +274,7 @@ def _kind(option: click.Option) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    parts = []
+    parts: list[str] = []
     for part in (each.strip(" ") for each in text.strip().split("\n\n")):
         literal = part.startswith("\b")
         lines = [line.strip() for line in part.lstrip("\b\n").splitlines()]
