@@ -248,7 +248,10 @@ def test_work_without_a_process_is_opened_and_finished(user: User) -> None:
 @pytest.fixture
 def running(user: User) -> Iterator[subprocess.Popen[str]]:
     with user.start("run", "slow.yaml") as process:
-        while "first" not in user.cortex("events", "query", "--topic", "step.execute"):
+        while not any(
+            (each["process"], each["status"]) == ("slow", "running")
+            for each in user.json("execution", "list")
+        ) or "first" not in user.cortex("events", "query", "--topic", "step.execute"):
             assert process.poll() is None
         yield process
         process.kill()
