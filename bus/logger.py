@@ -62,7 +62,7 @@ class _Watching(MetaPathFinder):
         self,
         fullname: str,
         path: Sequence[str] | None,  # noqa: ARG002  # the protocol's
-        target: ModuleType | None = None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002  # the protocol's
     ) -> ModuleSpec | None:
         """The spec of structlog, with a loader that sets it up; None for all else."""
         if fullname != STRUCTLOG:

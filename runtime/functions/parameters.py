@@ -51,6 +51,7 @@ def converted(
 
     def decode(wanted: type, value: Any) -> Any:
         if not issubclass(wanted, pathlib.PurePath):  # one of pathlib is kept inside as well
+            # What msgspec has a hook raise for a type that it does not know.
             raise NotImplementedError(f"{wanted.__name__} is not a type that parameters can have")
         if not isinstance(value, str):
             raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
@@ -68,6 +69,7 @@ def encoded(value: Any, root: Root) -> Any:
                 top = root()
                 return str(found.relative_to(top) if found.is_relative_to(top) else found)
             return str(found)
+        # As in `converted`.
         raise NotImplementedError(f"{type(found).__name__} is not a type that a result can have")
 
     return msgspec.to_builtins(value, enc_hook=encode)

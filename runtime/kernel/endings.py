@@ -33,29 +33,36 @@ class Endings:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._may = True  # False once it was refused, as to a plugin that was not granted it
         self._after: int | None = None  # position looked at last; None: nothing is followed
 
     def follow(
         self, leases: Sequence[Lease]
     ) -> Generator[Sequence[Request], Sequence[Answer], None]:
-        """Follow what comes after *leases*, which begin now."""
+        """Follow what comes after *leases*, which begin now; nothing where that is refused."""
         first = min((lease.record.position for lease in leases), default=None)
-        if first is None:
+        if first is None or not self._may:
             return
         if self._after is None:
-            yield (self._subscribe(),)
-        # One that was given back and comes again may have ended long before what is looked at now.
-        self._after = first if self._after is None else min(self._after, first)
+            (answer,) = yield (self._subscribe(),)
+            self._may = not isinstance(answer, Refused)
+        if self._may:
+            # One that was given back and comes again may have ended long before that.
+            self._after = first if self._after is None else min(self._after, first)
 
     def look(self, host: "AsyncHost") -> Generator[Sequence[Request], Sequence[Answer], None]:
-        """Have *host* cancel what has ended since the last look."""
+        """Have *host* cancel what has ended since the last look.
+
+        Raises:
+            CortexError: What is followed is refused.
+        """
         while self._after is not None:
-            (answer,) = yield (Fetch(self._name, self._after, ring_after=-1),)
+            fetch = Fetch(self._name, self._after, ring_after=-1)
+            (answer,) = yield (fetch,)
             if isinstance(answer, Refused):  # a hub that began anew knows nothing of it
-                (answer,) = yield (self._subscribe(),)
-                if isinstance(answer, Refused):
-                    raise answer.error()
-                continue
+                _, answer = yield (self._subscribe(), fetch)
+            if isinstance(answer, Refused):
+                raise answer.error()
             if not isinstance(answer, Page) or answer.through <= self._after:
                 return
             for record in answer.records:

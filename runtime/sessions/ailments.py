@@ -23,7 +23,7 @@ class Ailments:
     def __call__(
         self,
         logger: Any,  # noqa: ARG002  # structlog's
-        method: str,  # noqa: ARG002
+        method: str,  # noqa: ARG002  # structlog's
         event: MutableMapping[str, Any],
     ) -> MutableMapping[str, Any]:
         """Take note of a log line, and let it pass if somebody wants it."""

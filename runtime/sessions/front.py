@@ -43,7 +43,7 @@ class Front:
     def gate_answer(
         self,
         document: ExecutionDocument,  # noqa: ARG002  # nobody is there
-        question: str,  # noqa: ARG002
+        question: str,  # noqa: ARG002  # nobody is there
     ) -> str:
         """What a person says to the question of a gate: "approved" or "denied".
 
@@ -56,6 +56,6 @@ class Front:
         """
         return ""
 
-    def model_answer(self, asked: ModelInvoke, prompt: str) -> str:  # noqa: ARG002  # as above
+    def model_answer(self, asked: ModelInvoke, prompt: str) -> str:  # noqa: ARG002  # nobody is there
         """What a person answers in a model's place; as `gate_answer`."""
         return ""
