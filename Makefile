@@ -9,9 +9,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TESTS ?= tests
 # Tests start processes and wait for them: three workers keep two cores busy.
-JOBS ?= 3
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
-.PHONY: demo test lint types stubs mypy pyright docs check bench-check chaos fan-kills clean
+.PHONY: demo test lint types stubs mypy pyright docs check bench-check chaos fan-kills hub-ends clean
 
 # In a home of its own beside the sources, so that `cortex trace` finds the execution again.
 demo: $(VENV)/.installed
@@ -59,7 +59,7 @@ chaos: $(VENV)/.installed-dev
 	@for seed in 1 2 3 4 5 6 7 8 9 10; do \
 	  grep -qs "\"normal\",\"seed\":\"$$seed\"" $(CHAOS) && continue; \
 	  CORTEX_EFFECT_KILLS=50 CORTEX_EFFECT_SEED=$$seed CORTEX_EFFECT_REPORT=$(CHAOS) \
-	    $(BIN)/pytest -q -n 0 --timeout=0 tests/e2e/test_chaos_effects.py || exit 1; \
+	    $(BIN)/pytest -q -n 0 --timeout=0 -o faulthandler_timeout=0 tests/e2e/test_chaos_effects.py || exit 1; \
 	done
 	@cat $(CHAOS).txt
 
@@ -68,8 +68,16 @@ FAN_KILLS ?= build/fan_kills
 fan-kills: $(VENV)/.installed-dev
 	@mkdir -p $(dir $(FAN_KILLS))
 	@CORTEX_FAN_KILLS=100 CORTEX_FAN_ITEMS=1000 CORTEX_FAN_REPORT=$(FAN_KILLS) \
-	  $(BIN)/pytest -q -n 0 --timeout=0 tests/e2e/test_fan_killed.py
+	  $(BIN)/pytest -q -n 0 --timeout=0 -o faulthandler_timeout=0 tests/e2e/test_fan_killed.py
 	@cat $(FAN_KILLS)
+
+# 200 ends of a hub while clients publish, follow and ask; the figures are in a file.
+HUB_ENDS ?= build/hub_ends
+hub-ends: $(VENV)/.installed-dev
+	@mkdir -p $(dir $(HUB_ENDS))
+	@CORTEX_HUB_ENDS=200 CORTEX_HUB_ENDS_REPORT=$(HUB_ENDS) \
+	  $(BIN)/pytest -q -n 0 --timeout=0 -o faulthandler_timeout=0 tests/e2e/test_hub_ends.py
+	@cat $(HUB_ENDS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
@@ -81,7 +89,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@echo 'Installing Cortex into $(VENV) ...'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[static]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml

@@ -1,1 +1,1 @@
-"""What comes with Cortex: managers, engines, accessors, providers, gates and handlers."""
+"""The built-in components: managers, engines, accessors, providers, gates and handlers."""

@@ -1,4 +1,4 @@
-"""The knowledge of a home as components use it: opened by the first question, kept up to date."""
+"""The knowledge of a home for components: opened by the first query, kept up to date."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from cortex.bus import Event
 from cortex.bus.events import KnowledgeIndexed, KnowledgeRemoved
 from cortex.runtime.kernel import Config, Home
 from cortex.runtime.knowledge import KnowledgeConfig, QuestionTooLargeError, Root, roots_of_home
-from cortex.runtime.retrieval import EmbedderError, above_and_itself
+from cortex.runtime.retrieval import MOST_PASSAGES, TOKENS, EmbedderError, above_and_itself
 
 from .library import library_knowledge
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from cortex.runtime.knowledge import Indexed, Knowledge
     from cortex.runtime.retrieval import SearchResult
 
-EMBEDDED: Final = 2_000  # passages at most, while somebody waits for the answer
+EMBEDDED: Final = 2_000  # maximum of passages while a caller waits for the answer
 LONGEST_TEXT: Final = 1_000  # characters of a question
-LONGEST_ASKED: Final = 10_000  # characters of a text that is taken at all, by its beginning
+LONGEST_ASKED: Final = 10_000  # characters of an accepted text, of which only the beginning is used
 MOST_UNDER: Final = 100  # topics of a question
-TOLD_BYTES: Final = 128 << 10  # of what one event lists, where the bus takes twice as much
-LEFT_S: Final = 2.0  # that a close waits for a question that was left behind
+TOLD_BYTES: Final = 128 << 10  # of the lists in one event; the bus accepts twice as much
+LEFT_S: Final = 2.0  # how long a close waits for an abandoned query
 
 
 Item = TypeVar("Item")
 
 
 class OpenedKnowledge:
-    """The store of *home*, or a passing one where there is no home; threads may share it.
+    """The store of *home*, or one in memory without a home; thread-safe.
 
-    Nothing is opened, and nothing is loaded, before the first question: a runtime that asks nothing
+    Nothing is opened or loaded before the first query: a runtime without queries
     pays nothing.
     """
 
@@ -46,10 +46,10 @@ class OpenedKnowledge:
         self._config = config.knowledge if config else KnowledgeConfig()
         self._passing: TemporaryDirectory[str] | None = None
         self._knowledge: Knowledge | None = None
-        self._lock = threading.Lock()  # a question that takes too long is left behind, and goes on
+        self._lock = threading.Lock()  # a query that takes too long is abandoned, and continues
 
     def close(self) -> None:
-        """Let the store go; a question that was left behind keeps it until the process ends."""
+        """Close the store; an abandoned query keeps it open until the process ends."""
         if not self._lock.acquire(timeout=LEFT_S):
             return
         try:
@@ -63,21 +63,25 @@ class OpenedKnowledge:
             self._lock.release()
 
     def update(self) -> "Indexed":
-        """Bring the store to what stands in the files.
+        """Update the store from the files.
 
         Raises:
-            RetrievalError: It cannot be read or written.
+            RetrievalError: The store cannot be read or written.
         """
         with self._lock:
             return self._updated(self._opened())
 
     def find(
-        self, texts: Sequence[str], limit: int, under: Sequence[str] = ()
+        self,
+        texts: Sequence[str],
+        limit: int = MOST_PASSAGES,
+        under: Sequence[str] = (),
+        tokens: int | None = TOKENS,
     ) -> "tuple[Indexed, SearchResult]":
-        """What was new in the files, and the passages that have most to do with one of *texts*.
+        """Changes in the files, and the most relevant passages for *texts*.
 
         Raises:
-            RetrievalError: The store cannot be read or written; or *under* is over its bound.
+            RetrievalError: The store cannot be read or written; or *under* is over its limit.
         """
         if len(under) > MOST_UNDER:
             raise QuestionTooLargeError(
@@ -87,17 +91,20 @@ class OpenedKnowledge:
         with self._lock:
             knowledge = self._opened()
             indexed = self._updated(knowledge)
-            answers = [knowledge.find(text[:LONGEST_TEXT], limit, under=under) for text in texts]
+            answers = [
+                knowledge.find(text[:LONGEST_TEXT], limit, under=under, tokens=tokens)
+                for text in texts
+            ]
             topics = knowledge.topics() if under else ()
         notes = (*_notes(texts, under, topics), *(note for each in answers for note in each.notes))
         from cortex.runtime.retrieval import fused
 
-        return indexed, fused(answers, limit, tuple(dict.fromkeys(notes)))
+        return indexed, fused(answers, limit, tokens, tuple(dict.fromkeys(notes)))
 
     def _updated(self, knowledge: "Knowledge") -> "Indexed":
         try:
             return knowledge.update(keep=self._keep, vectors=EMBEDDED)
-        except EmbedderError:  # the finder says so, and finds by words alone
+        except EmbedderError:  # the finder reports it, and searches by words only
             return knowledge.update(keep=self._keep, vectors=0)
 
     def _opened(self) -> "Knowledge":
@@ -114,13 +121,13 @@ class OpenedKnowledge:
 
 
 def roots_of(home: Home | None) -> tuple[Root, ...]:
-    """Where the knowledge of *home*, and that of the library, stands."""
+    """The folders of the knowledge of *home* and of the library."""
     own = roots_of_home(home.path) if home else ()
     return (*own, Root(str(library_knowledge()), "library"))
 
 
 def told(indexed: "Indexed") -> Iterator[Event]:
-    """What a bringing up to date says, in events that the bus takes; nothing if nothing changed."""
+    """The events of an update, in sizes that the bus accepts; none if nothing changed."""
     for batch in indexed.batches:
         for files in _parted(batch.files):
             yield KnowledgeIndexed(
@@ -133,7 +140,7 @@ def told(indexed: "Indexed") -> Iterator[Event]:
 
 
 def _parted(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
-    """*items* in their order, as many together as have `TOLD_BYTES` encoded."""
+    """*items* in order, in groups of at most `TOLD_BYTES` encoded bytes."""
     part: list[Item] = []
     size = 0
     for item in items:

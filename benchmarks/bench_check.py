@@ -9,6 +9,7 @@ slow or busy for both.
     python benchmarks/bench_check.py --only steps    # some
     python benchmarks/bench_check.py --record        # raise what has become better
     python benchmarks/bench_check.py --lower NAME RATIO REASON
+    python benchmarks/bench_check.py --stale         # records that are older than the code
 
 A recorded ratio is raised by anybody who measured it. It is lowered only with a reason, which
 stands beside it with the ratio that it had before; a file that says otherwise is refused.
@@ -16,6 +17,8 @@ stands beside it with the ratio that it had before; a file that says otherwise i
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 import time
@@ -29,24 +32,34 @@ import msgspec
 BENCHMARKS = Path(__file__).parent
 RECORDED = BENCHMARKS / "results" / "ratios.toml"
 NAMES = (
+    "backup",
     "bus",
     "compile",
     "condense",
     "context",
     "ctx_exact",
+    "diff",
+    "export",
     "fan",
+    "first_gate",
+    "hosts",
     "knowledge",
     "limits",
     "log",
     "models",
     "relevant_code",
+    "replay",
     "start",
     "steps",
+    "subjects",
     "wire",
 )
 FELL = 0.5  # below this share of what is recorded it fails
 RISEN = 1.1  # above this it is worth recording
 LONGEST_S = 120.0  # for one short form; whatever takes longer has become slow, too
+PRODUCT = {"actors", "bus", "plugins", "runtime"}
+COMMIT = re.compile(r", commit ([0-9a-f]{7,40})(\+?)")
+IMPORTED = re.compile(r"^(?:from|import) cortex\.([a-z_]+(?:\.[a-z_]+)?)", re.MULTILINE)
 HEAD = """\
 # Ours over the bare limit of the same run, by the short form of each benchmark. `make bench-check`
 # fails where one falls below half of this. `python benchmarks/bench_check.py --record` raises them;
@@ -198,18 +211,55 @@ def lower(name: str, ratio: float, reason: str) -> int:
     return 0
 
 
+def stale(record: Path) -> str:
+    """Why *record* may say what is true no more; empty where the rooms it measures are unchanged.
+
+    A record names its commit. The rooms are those that its benchmark imports; all of them for one
+    that a test makes.
+    """
+    named = COMMIT.search(record.read_text(encoding="utf-8").partition("\n")[0])
+    if named is None:
+        return "names no commit"
+    script = BENCHMARKS / f"{record.stem}.py"
+    found = rooms_of(script.read_text(encoding="utf-8")) if script.exists() else PRODUCT
+    rooms = [f":/{room}" for room in sorted(found)]
+    git = ["git", "-C", str(BENCHMARKS.parent)]
+    command = [*git, "rev-list", "--count", f"{named[1]}..HEAD", "--", *rooms]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"names the commit {named[1]}, which is not here"
+    changes = int(done.stdout)
+    if changes:
+        return f"{changes} commits changed what it measures since {named[1]}"
+    return "was made with files that are in no commit" if named[2] else ""
+
+
+def rooms_of(source: str) -> set[str]:
+    """The folders of the rooms that a benchmark with this source imports."""
+    return {name.replace(".", "/") for name in IMPORTED.findall(source)}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="those that have this in their name")
     parser.add_argument("--record", action="store_true", help="raise what has become better")
     parser.add_argument("--lower", nargs=3, metavar=("NAME", "RATIO", "REASON"))
+    parser.add_argument(
+        "--stale", action="store_true", help="list old records, and measure nothing"
+    )
     asked = parser.parse_args()
+    if asked.stale:
+        for record in sorted(RECORDED.parent.glob("*.txt")):
+            print(f"{record.stem:28} {stale(record) or 'up to date'}")
+        return 0
     if asked.lower:
         return lower(asked.lower[0], float(asked.lower[1]), asked.lower[2])
     recorded = read(RECORDED.read_text()) if RECORDED.exists() else {}
     if wrong := unexplained(committed(), recorded):
         print("\n".join(wrong))
         return 1
+    # As users have it. Without bytecode a start compiles all that it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     found: dict[str, float] = {}
     failed: list[str] = []
     began = time.monotonic()

@@ -1,46 +1,39 @@
 """Do the claims of paper 1, section 11.1, hold for the compiler? One section a claim.
 
 Claim 1, fewer input tokens a task: the same tasks with compiled, scoped context and with everything
-in each prompt. Claim 2, fewer calls: the processes that come with Cortex ask a model in the steps
-that say so; an agent without a process asks it once for every action and once for the answer.
+in each prompt. Claim 2, fewer calls: each process that comes with Cortex is run, and so is an agent
+without a process that does the same by one tool a turn; counted are the `model.invoke` events in
+both logs, turns with tools among them. Models answer from a script: what is counted is what a
+process saves, not what a model decides.
 The overhead: what compiling takes, as time against the time that an endpoint takes to read the
 tokens that are saved, and as money against their price.
 """
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from bench_prefix import WAYS, bill
 from long_run import PRICE, make_run
-from six_steps import COUNTER, NEEDS, pages, prompts
+from measure import stamp
+from recorded_runs import counted
+from six_steps import COUNTER, NEEDS, pages, prompts, received, received_plain
 
 from cortex.runtime.registry import ToolSpec
 from cortex.runtime.tools import allowed, shown
 
 RESULTS = Path(__file__).parent / "results" / "bench_claims.txt"
-PROCESSES: Final = (
-    "triage_ci_failure",
-    "fix_ci_failure",
-    "fix_ci_failure_with_notification",
-    "answer_from_notes",
-)
 READ_TOKENS_S: Final = 10_000  # that an endpoint reads in a second, at best
 CORE_HOUR_USD: Final = 0.10
 
 
 def claim_1(texts: dict[str, str]) -> Iterator[str]:
-    """Input tokens of a task."""
+    """Input tokens of a task: of the six steps as a server on loopback received them."""
     yield f"claim 1: input tokens a task{'everything':>16}{'ours':>11}{'fewer':>9}"
-    everything = sum(map(COUNTER.count, texts.values())) * len(NEEDS)
-    ours = sum(prompt.tokens for prompt in prompts(texts))
+    everything = received_plain([*texts.values(), NEEDS[0].asks]).tokens * len(NEEDS)
+    ours = sum(each.tokens for each in received(prompts(texts)))
     yield f"  six steps {'':24}{everything:8,}{ours:11,}{1 - ours / everything:9.1%}"
     run = make_run()
     sent = {way.name: bill(way, run).sent for way in WAYS[:3]}
@@ -51,23 +44,11 @@ def claim_1(texts: dict[str, str]) -> Iterator[str]:
 
 
 def claim_2() -> Iterator[str]:
-    """Model calls of a task."""
+    """Model calls of a task, counted in the logs of two executions."""
     yield f"claim 2: model calls a task{'ad hoc':>17}{'ours':>11}{'fewer':>9}"
-    for name, steps, asking in _shipped():
-        calls = steps + 1
-        yield f"  {name:34}{calls:8}{asking:11}{1 - asking / calls:9.0%}"
-
-
-def _shipped() -> Iterator[tuple[str, int, int]]:
-    cortex = str(Path(sys.executable).with_name("cortex"))
-    with TemporaryDirectory() as folder:
-        subprocess.run([cortex, "init"], cwd=folder, check=True, capture_output=True)
-        for name in PROCESSES:
-            asked = [cortex, "process", "inspect", name, "--json"]
-            done = subprocess.run(asked, cwd=folder, check=True, capture_output=True, text=True)
-            steps = json.loads(done.stdout)["linked"]["steps"]
-            actions = [step["action"] for step in steps if step.get("action")]
-            yield name, len(actions), sum(bool(each.get("asks_model")) for each in actions)
+    for each in counted():
+        fewer = 1 - each.ours / each.agent
+        yield f"  {each.process:34}{each.agent:8}{each.ours:11}{fewer:9.0%}"
 
 
 def overhead(texts: dict[str, str]) -> Iterator[str]:
@@ -118,8 +99,7 @@ def tools() -> Iterator[str]:
 def main() -> None:
     """Measure, print, and keep what was printed."""
     texts = pages()
-    machine = f"{os.cpu_count()} cores, Python {sys.version.split()[0]}"
-    lines = [f"{datetime.now(UTC):%Y-%m-%d}, {machine}"]
+    lines = [stamp()]
     cold = list(overhead(texts))  # first, while nothing of the texts is remembered
     for section in (claim_1(texts), claim_2(), tools(), cold):
         lines += ["", *section]

@@ -6,16 +6,13 @@ core, the median of five runs.
 """
 
 import gc
-import os
-import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from datetime import date
 
 import yaml
-from measure import Ratios, quickly, ratio
+from measure import Ratios, quickly, ratio, stamp
 
 from cortex.runtime.processes import Compilation, TopicTable, compile_sources
 from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
@@ -129,7 +126,7 @@ def main() -> int:
     limit_s = timed(lambda: [yaml.load(text, yaml.CSafeLoader) for text in sources.values()])
 
     size = sum(map(len, sources.values()))
-    print(f"{date.today()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print(stamp())
     print(f"{PROCESSES:,} processes of {STEPS} steps, {size:,} bytes; median of {RUNS}")
     print(f"{'':34}{'seconds':>9}{'a process':>12}{'of the limit':>14}")
     for title, seconds in (

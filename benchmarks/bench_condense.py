@@ -14,14 +14,15 @@ import random
 import re
 import sys
 import time
-from datetime import UTC, datetime
+from collections import Counter
 from pathlib import Path
 
-from measure import Ratios, quickly
+import rankings
+from measure import Ratios, quickly, stamp
 
 from cortex.runtime.context import TokenCounter
-from cortex.runtime.ctx import check, condense, decode
-from cortex.runtime.ctx.prose import prose_of, restored, split
+from cortex.runtime.ctx import check, condense, decode, extract
+from cortex.runtime.ctx.prose import prose_of, restored, sentences, split
 
 EVAL = Path(os.environ.get("CORTEX_EVAL", Path(__file__).parents[2] / "shared" / "eval"))
 COUNTER = TokenCounter()
@@ -29,6 +30,12 @@ DROPPED = re.compile(
     r"\b(?:the|a|an|is|are|was|were|very|really|just|quite) (?=[a-z])", re.IGNORECASE
 )
 DRAFTS = 10_000
+EXTRACTED_CHARS = 30_000  # of each document
+LEAST_SENTENCES = 10
+STATED = re.compile(
+    r"`[^`\n]+`|https?://[^\s)>\]]+|\b\d[\d.,:/-]*\w*|\b[A-Z][a-z]+(?: [A-Z][a-z]+)+\b"
+    r"|\b\w+_\w+\b|\b[A-Z]{2,}\b|(?<=[a-z,] )[A-Z][a-z]{2,}"
+)
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -49,10 +56,11 @@ def documents(paths: list[Path], *, each: bool = True) -> None:
         package = condense(text, "markdown", counter=COUNTER)
         spent += time.process_time() - start
         size += len(text)
-        whole = str(decode(package.text).data)
         lost = len(check(text, "markdown", package.text).lost)
-        plain = [COUNTER.count(form) for form in (whole, DROPPED.sub("", text), unwrapped(text))]
-        counts = [package.source_tokens, package.tokens, *plain]
+        plain = [COUNTER.count(form) for form in (DROPPED.sub("", text), unwrapped(text))]
+        named = condense(text, "markdown", counter=COUNTER, named=True)
+        lost += len(check(text, "markdown", named.text).lost)
+        counts = [package.source_tokens, package.tokens, named.tokens, *plain]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
         missed += lost
         if each:
@@ -62,9 +70,9 @@ def documents(paths: list[Path], *, each: bool = True) -> None:
 
 
 def row(name: str, counts: list[int], lost: int) -> str:
-    source, ours, whole, regex, unwrap = counts
+    source, ours, named, regex, unwrap = counts
     saved = [100 * (1 - each / source) for each in (ours, regex, unwrap)]
-    legend = 100 * (whole - ours) / source
+    legend = 100 * (ours - named) / source  # what it would save beside, off by default
     shares = f"{legend:7.1f}%{saved[1]:6.1f}%{saved[2]:7.1f}%"
     return f"{name:34}{source:8,}{ours:8,}{saved[0]:6.1f}%{lost:6}{shares}"
 
@@ -219,6 +227,57 @@ def drafts(count: int) -> None:
     )
 
 
+def stated(text: str) -> set[str]:
+    """Facts by a list of forms that the extractor does not know."""
+    return {found.strip(".,:") for found in STATED.findall(text)}
+
+
+def extractions(what: str, paths: list[Path]) -> None:
+    """Facts in a third of the tokens: ours, the head of the text, TextRank, MMR."""
+    totals: Counter[str] = Counter()
+    for path in paths:
+        text = path.read_text(encoding="utf-8")[:EXTRACTED_CHARS]
+        budget = COUNTER.count(text) // 3
+        said = [s for block in split(text) if block.is_prose for s in sentences(prose_of(block))]
+        if len(said) < LEAST_SENTENCES:
+            continue
+        package = extract(text, "markdown", tokens=budget, counter=COUNTER)
+        made = {
+            "ours": str(decode(package.text).text),
+            "head": head(text, budget),
+            "textrank": filled(rankings.textrank(said), said, budget),
+            "mmr": filled(rankings.mmr(said), said, budget),
+        }
+        there = stated(text)
+        totals["all"] += len(there)
+        for name, each in made.items():
+            totals[name] += len(stated(each) & there)
+    ours = totals["ours"]
+    peers = ", ".join(
+        f"{name} {totals[name]:,} (ours {ours / totals[name]:.2f} x)"
+        for name in ("head", "textrank", "mmr")
+    )
+    print(f"a third of the tokens of {what}: {ours:,} of {totals['all']:,} facts; {peers}")
+
+
+def head(text: str, budget: int) -> str:
+    lines = text.split("\n")
+    kept = len(lines)
+    while COUNTER.count("\n".join(lines[:kept])) > budget:
+        kept -= max(1, kept // 100)
+    return "\n".join(lines[:kept])
+
+
+def filled(order: list[int], said: list[str], budget: int) -> str:
+    taken: list[int] = []
+    used = 0
+    for at in order:
+        tokens = COUNTER.count(said[at]) + 1
+        if used + tokens <= budget:
+            used, taken = used + tokens, [*taken, at]
+    return " ".join(said[at] for at in sorted(taken))
+
+
 def quick() -> Ratios:
     """Tokens of pages of docs/ with their lines unwrapped, to what is left of them condensed."""
     pages = [path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))[:3]]
@@ -228,10 +287,7 @@ def quick() -> Ratios:
 
 def main() -> None:
     quickly(quick)
-    print(
-        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
-        f"tokens of {COUNTER.encoding}"
-    )
+    print(f"{stamp()}; tokens of {COUNTER.encoding}")
     count = int(sys.argv[1]) if len(sys.argv) > 1 else DRAFTS
     COUNTER.count("load")
     if EVAL.is_dir():
@@ -240,6 +296,9 @@ def main() -> None:
     else:
         print(f"skipped: {EVAL} is not there; set CORTEX_EVAL")
     documents(sorted(DOCS.glob("*.md")), each=False)
+    if EVAL.is_dir():
+        extractions("the documents above", sorted((EVAL / "corpus" / "narrative").iterdir()))
+    extractions("pages of docs/", sorted(DOCS.glob("*.md")))
     drafts(count)
 
 

@@ -3,8 +3,9 @@
 Ours: `ContextCompiler.compile` into an effective window of 24,000 tokens. The peer is what most
 programs do: concatenate the files and cut at the same number of tokens. The limit is one exact
 count of the same material, below which no compiler with exact counts can be. "Asked for" is the
-share of steps whose prompt holds the paragraph that they ask for: a step's description is a
-heading of one of the files, drawn with a fixed seed, and what must be in is the paragraph below it.
+share of steps whose prompt holds the paragraph that they ask for: what must be in is the paragraph
+below a heading of one of the files, drawn with a fixed seed, and a step's description asks for it
+in other words (`context_questions.toml`). "Verbatim" is the share where it is the heading itself.
 
 And what it costs beside a history of 50,000 items that grows: 200 compiles by one compiler, each
 with 100 passages of a retrieval and another question, which one item of the history answers. What
@@ -20,15 +21,23 @@ import re
 import statistics
 import sys
 import time
+import tomllib
 import tracemalloc
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from measure import Ratios, quickly, ratio, speed
+from measure import Ratios, quickly, ratio, speed, stamp
 
-from cortex.runtime.context import ContextCompiler, Item, PromptStep, Request, TokenCounter, View
+from cortex.runtime.context import (
+    ContextCompiler,
+    Item,
+    Prompt,
+    PromptStep,
+    Request,
+    TokenCounter,
+    View,
+)
 
 CORPUS = (
     Path(os.environ.get("CORTEX_EVAL", Path(__file__).parents[2] / "shared" / "eval"))
@@ -39,6 +48,7 @@ RESULTS = Path(__file__).parent / "results" / "bench_context.txt"
 FILES = 50
 WINDOW = 24_000
 STEPS = 60
+QUESTIONS = Path(__file__).parent / "context_questions.toml"
 DOCS = Path(__file__).parents[1] / "docs"
 ROUNDS = 7
 HISTORY = 50_000  # items
@@ -91,6 +101,11 @@ def request(items: list[Item], description: str) -> Request:
     return Request(step=step, window=200_000, effective_window=WINDOW, items=tuple(items))
 
 
+def _kept(asked: list[Asked], prompts: list[Prompt]) -> str:
+    held = (each.paragraph in prompt.text for each, prompt in zip(asked, prompts, strict=True))
+    return f"{sum(held) / len(asked):.0%}"
+
+
 def timed(work: Callable[[], object]) -> tuple[float, float]:
     """Median milliseconds, and peak megabytes of one further run."""
     spent: list[float] = []
@@ -103,6 +118,39 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return statistics.median(spent), peak / 1e6
+
+
+def step_lines(counter: TokenCounter, items: list[Item]) -> Iterator[str]:
+    """What a step's prompt holds of the files, and what it costs to compile it."""
+    compiler = ContextCompiler(counter)
+    whole = "\n\n".join(item.text for item in items)
+    asked = random.Random(20).sample(list(headings(items)), STEPS)
+    questions = tomllib.loads(QUESTIONS.read_text("utf-8"))
+    prompts = [compiler.compile(request(items, questions[each.heading])) for each in asked]
+    verbatim = [compiler.compile(request(items, each.heading)) for each in asked]
+    room = max(prompt.tokens for prompt in prompts)
+    cut = counter.truncate(whole, room)
+    peer = f"{sum(each.paragraph in cut for each in asked) / STEPS:.0%}"
+    mean = round(statistics.mean(prompt.tokens for prompt in prompts))
+    tokens = counter.count(whole)
+    first = questions[asked[0].heading]
+    measured = (
+        ("ours, compile", lambda: compiler.compile(request(items, first)), mean),
+        ("concatenate and truncate", lambda: counter.truncate(whole, room), room),
+        ("limit: count the material once", lambda: counter.count(whole), tokens),
+    )
+    times = [timed(work) for _, work, _ in measured]
+    shares = ((_kept(asked, prompts), _kept(asked, verbatim)), (peer, peer), ("", ""))
+    yield f"material: {len(items)} files, {tokens:,} tokens; window {WINDOW:,}; {STEPS} steps"
+    yield (
+        f"{'':34}{'ms':>8}{'peak MB':>9}{'tokens':>9}{'of all':>8}{'asked for':>11}"
+        f"{'verbatim':>10}{'x limit':>9}"
+    )
+    for (name, _, size), (ms, mb), (share, heading) in zip(measured, times, shares, strict=True):
+        yield (
+            f"{name:34}{ms:8,.0f}{mb:9,.1f}{size:9,}{size / tokens:8.1%}{share:>11}{heading:>10}"
+            f"{ms / times[-1][0]:9.2f}"
+        )
 
 
 class LongHistory(NamedTuple):
@@ -214,38 +262,14 @@ def main() -> None:
         sys.exit(f"skipped: no documents at {CORPUS}; set CORTEX_EVAL")
     loading_ms = first_count_ms()
     counter = TokenCounter()
-    compiler = ContextCompiler(counter)
     items = files()
-    whole = "\n\n".join(item.text for item in items)
-    asked = random.Random(20).sample(list(headings(items)), STEPS)
-    prompts = [compiler.compile(request(items, each.heading)) for each in asked]
-    room = max(prompt.tokens for prompt in prompts)
-    cut = counter.truncate(whole, room)
-    ours = timed(lambda: compiler.compile(request(items, asked[0].heading)))
-    peer = timed(lambda: counter.truncate(whole, room))
-    limit = timed(lambda: counter.count(whole))
-    tokens = counter.count(whole)
-    kept = sum(each.paragraph in p.text for each, p in zip(asked, prompts, strict=True)) / STEPS
-    kept_by_peer = sum(each.paragraph in cut for each in asked) / STEPS
-    mean = statistics.mean(prompt.tokens for prompt in prompts)
     lines = [
-        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Python {sys.version.split()[0]}",
-        f"material: {len(items)} files, {tokens:,} tokens; window {WINDOW:,}; {STEPS} steps",
-        f"token ranks, first count of a process: {loading_ms:,.0f} ms",
+        f"{stamp()}; token ranks, first count of a process: {loading_ms:,.0f} ms",
         "",
-        f"{'':34}{'ms':>8}{'peak MB':>9}{'tokens':>9}{'of all':>8}{'asked for':>11}{'x limit':>9}",
+        *step_lines(counter, items),
+        "",
+        *history_lines(counter, items),
     ]
-    for name, (ms, mb), size, share in (
-        ("ours, compile", ours, mean, kept),
-        ("concatenate and truncate", peer, room, kept_by_peer),
-        ("limit: count the material once", limit, tokens, None),
-    ):
-        said = "" if share is None else f"{share:.0%}"
-        of_all, of_limit = size / tokens, ms / limit[0]
-        lines.append(
-            f"{name:34}{ms:8,.0f}{mb:9,.1f}{size:9,.0f}{of_all:8.1%}{said:>11}{of_limit:9.2f}"
-        )
-    lines += ["", *history_lines(counter, items)]
     report = "\n".join(lines)
     print(report)
     RESULTS.parent.mkdir(exist_ok=True)

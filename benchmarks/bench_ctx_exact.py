@@ -11,11 +11,10 @@ import json
 import os
 import time
 import tracemalloc
-from datetime import UTC, datetime
 from pathlib import Path
 
 import measure
-from measure import Ratios, quickly, ratio
+from measure import Ratios, quickly, ratio, stamp
 
 from cortex.runtime.context import TokenCounter
 from cortex.runtime.ctx import Document, check, decode, encode, kind_of, read_source
@@ -97,11 +96,7 @@ def main() -> None:
     if not folder.is_dir():
         print(f"skipped: {folder} is not there; set CORTEX_EVAL")
         return
-    cores, load = os.cpu_count(), os.getloadavg()[0]
-    print(
-        f"{datetime.now(UTC):%Y-%m-%d}, {cores} cores, load {load:.1f}; "
-        f"tokens of {COUNTER.encoding}"
-    )
+    print(f"{stamp()}; tokens of {COUNTER.encoding}")
     print(HEAD)
     COUNTER.count("load")
     totals, spent = [0, 0, 0, 0], list[tuple[int, float]]()

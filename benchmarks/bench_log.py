@@ -9,7 +9,6 @@ is asked through ``--peer``, a Python that has it installed; without one its col
 
 import argparse
 import itertools
-import os
 import random
 import shutil
 import sqlite3
@@ -20,13 +19,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
 import log_pages
 import msgspec
-from measure import Ratios, quickly, ratio
+from measure import Ratios, heading, quickly, ratio
 
 from cortex.bus import FORMAT, Batch, Recorded, Row, decode, encode
 from cortex.runtime.log import Durability, EventLog
@@ -381,9 +379,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()
     peer_python = options.peer and shutil.which(options.peer)
-    versions = f"Python {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"
-    machine = f"{os.cpu_count()} cores, 24 GiB"
-    lines = [f"{datetime.now(UTC):%Y-%m-%d}, {machine}; {versions}; medians of {options.rounds}"]
+    lines = [heading(options.rounds)]
     print(lines[0])
     with tempfile.TemporaryDirectory() as name:
         for line in chain(

@@ -33,10 +33,11 @@ from cortex.bus.events import (
     ModelResponded,
     ProcessSubmit,
 )
+from cortex.runtime.context import prompt_text
 from cortex.runtime.kernel import Home, Runtime
 
 RESULT = Path(__file__).parent / "results" / "bench_models.txt"
-STAFF = (
+COMPONENTS = (
     "cortex.actors.accessors:ProcessDefinitionAccessor",
     "cortex.actors.managers:ProcessManager",
     "cortex.actors.engines:ProcessExecutionEngine",
@@ -134,7 +135,7 @@ def started(base_url: str) -> Iterator[tuple[Runtime, Client]]:
         lines = [f"{key} = {json.dumps(value)}" for key, value in model.items()]
         lines = ["[models]", 'default = "m"', "[[models.use]]", *lines, "window = 100000"]
         home.config_path.write_text("\n".join(lines) + "\n")
-        with Runtime(home, components=STAFF) as runtime:
+        with Runtime(home, components=COMPONENTS) as runtime:
             client = runtime.client("bench")
             feed = client.follow(("process.compiled", None))
             client.publish(ProcessSubmit(sources={"a.yaml": runtime.blobs.put(PROCESS.encode())}))
@@ -174,7 +175,7 @@ def our_steps(base_url: str, count: int = STEPS) -> Figures:
             if record.topic == "model.invoke":
                 event = runtime.vocabulary.read(record)
                 prompt = event.prompt if isinstance(event, ModelInvoke) else ""
-        text = runtime.blobs.get(prompt).decode()
+        text = prompt_text(runtime.blobs.get(prompt))
     steps = [(t["step.completed"] - t["context.compile"]) / 1e9 for t in at.values()]
     calls = [(t["model.responded"] - t["model.invoke"]) / 1e9 for t in at.values()]
     figures = {
@@ -189,7 +190,7 @@ def our_steps(base_url: str, count: int = STEPS) -> Figures:
 
 
 async def bare_calls(base_url: str, prompt: str) -> list[float]:
-    """How long the endpoint alone takes: the bytes of its answers, which nobody reads."""
+    """How long the endpoint alone takes: the bytes of its answers are received and not parsed."""
     import httpx2
 
     took_s: list[float] = []

@@ -1,8 +1,10 @@
 """How much of the evidence for a question is in a prompt of so many tokens?
 
 Runs the evaluation scripts in CORTEX_EVAL (default ../shared/eval) with their baselines and with
-the knowledge store: LoCoMo (turns of long conversations) and MuSiQue (passages, several hops). As a
-retriever ours gives an order and the script fills the budget; "shown" is the text of a prompt.
+the knowledge store: LoCoMo (turns of long conversations), MuSiQue (passages, several hops) and BEAM
+(messages of very long dialogues; it also asks what cannot be answered). As a retriever ours gives
+an order and the script fills the budget; "shown" is the text of a prompt, which is empty where an
+answer is unlikely.
 Skips, and says so, where the material or its packages are not there.
 """
 
@@ -14,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from measure import keep
+from measure import keep, stamp
 
 EVAL = Path(os.environ.get("CORTEX_EVAL", "../shared/eval")).resolve()
 HERE = Path(__file__).resolve().parent
@@ -23,9 +25,10 @@ RUNS = (
     (
         "eval_locomo.py",
         ("fts5", "fts5-win2", "rrf-win2"),
-        ("Words", "Hashing", "HashingSaid", "Local", "LocalSaid"),
+        ("HashingSaid", "StaticSaid", "LocalSaid"),
     ),
-    ("eval_multihop.py", ("fts5", "minilm", "rrf"), ("Words", "Hashing", "Local")),
+    ("eval_multihop.py", ("fts5", "minilm", "rrf"), ("Words", "Hashing", "Static", "Local")),
+    ("eval_beam.py", ("fts5-message",), ("Words", "Hashing", "Static")),
 )
 MODEL = ("onnxruntime", "tokenizers")
 NEEDED = {
@@ -33,6 +36,8 @@ NEEDED = {
     "rrf": (*MODEL, "bm25s", "Stemmer"),
     "minilm": MODEL,
     "Local": MODEL,
+    "Static": ("wordllama",),
+    "StaticSaid": ("wordllama",),
     "LocalSaid": MODEL,
 }
 
@@ -49,8 +54,13 @@ def main() -> None:
 
 def lines(*, without_model: bool) -> Iterator[str]:
     """What the scripts print, and what was left out."""
+    yield stamp()
     for script, baselines, ours in RUNS:
-        names = [name for name in (*baselines, *ours) if not (without_model and name in NEEDED)]
+        names = [
+            name
+            for name in (*baselines, *ours)
+            if not (without_model and MODEL[0] in NEEDED.get(name, ()))
+        ]
         missing = {name: _missing(name) for name in names}
         for name, package in missing.items():
             if package:

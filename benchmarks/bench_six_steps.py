@@ -1,16 +1,15 @@
-"""How many input tokens do six steps take, against carrying everything in each of them?
+"""How many input tokens do six steps send, against carrying everything in each of them?
 
-Paper 1, section 5.3: 10,000 tokens in place of six times 50,000. The material is the documentation
-of this project. *Everything* is all pages in every step; *their page* is the whole page that a step
-names, in that step. "Needed" is the share of steps whose prompt has what the step must read.
+Paper 1, section 5.3: 10,000 tokens in place of six times 50,000. Counted is what a server on
+loopback received, of ours and of the others. The material is the documentation of this project.
+*Everything* is all pages in every step; *their page* is the whole page that a step names, in that
+step. "Needed" is the share of steps whose prompt, as received, has what the step must read.
 """
 
-import os
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
-from six_steps import COUNTER, NEEDS, WINDOW, pages, prompts
+from measure import stamp
+from six_steps import NEEDS, WINDOW, pages, prompts, received, received_plain
 
 RESULTS = Path(__file__).parent / "results" / "bench_six_steps.txt"
 
@@ -18,20 +17,19 @@ RESULTS = Path(__file__).parent / "results" / "bench_six_steps.txt"
 def main() -> None:
     """Measure, print, and keep what was printed."""
     texts = pages()
-    made = prompts(texts)
-    counts = {topic: COUNTER.count(text) for topic, text in texts.items()}
-    everything = sum(counts.values()) * len(NEEDS)
-    own = sum(counts[need.topic] for need in NEEDS)
-    ours = sum(prompt.tokens for prompt in made)
-    held = sum(need.must_read in prompt.text for need, prompt in zip(NEEDS, made, strict=True))
-    machine = f"{os.cpu_count()} cores, Python {sys.version.split()[0]}"
+    sent = received(prompts(texts))
+    every = received_plain([*texts.values(), NEEDS[0].asks]).tokens
+    counts = [received_plain([texts[need.topic], need.asks]).tokens for need in NEEDS]
+    everything, own = every * len(NEEDS), sum(counts)
+    ours = sum(each.tokens for each in sent)
+    held = sum(need.must_read in each.text for need, each in zip(NEEDS, sent, strict=True))
     lines = [
-        f"{datetime.now(UTC):%Y-%m-%d}, {machine}; V_e {WINDOW:,}",
+        f"{stamp()}; V_e {WINDOW:,}",
         "",
         f"{'':22}{'page':>10}{'compiled':>10}",
         *(
-            f"{need.step:22}{counts[need.topic]:10,}{prompt.tokens:10,}"
-            for need, prompt in zip(NEEDS, made, strict=True)
+            f"{need.step:22}{count:10,}{each.tokens:10,}"
+            for need, count, each in zip(NEEDS, counts, sent, strict=True)
         ),
         "",
         f"{'':22}{'tokens':>10}{'fewer':>10}{'needed':>10}",

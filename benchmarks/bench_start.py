@@ -47,10 +47,10 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
 )
-from cortex.runtime.executions import ExecutionRecords
+from cortex.runtime.executions import PROJECTIONS
 from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import EventLog
-from cortex.runtime.projections import EventIndex, Runner, checkpoints
+from cortex.runtime.projections import Runner, checkpoints
 
 RESULT = Path(__file__).parent / "results" / "bench_start.txt"
 BATCH = 8_000
@@ -63,7 +63,7 @@ NAMES = ("nothing but the log", "half projected", "up to date")
 
 
 def events_of(one: str) -> Iterator[tuple[str, Event]]:
-    """One short execution, with who says what."""
+    """The events of one short execution, with their sources."""
     engine, shell = "ProcessExecutionEngine", {"run": "ruff check ."}
     request = ExecutionRequest(execution_id=one, process="lint", goal=WORDS, workspace="/work")
     yield "cli", request
@@ -77,7 +77,7 @@ def events_of(one: str) -> Iterator[tuple[str, Event]]:
 
 
 def started(request: ExecutionRequest) -> ExecutionStarted:
-    """What a manager says to *request*."""
+    """A manager's answer to *request*."""
     return ExecutionStarted(
         execution_id=request.execution_id,
         process=request.process,
@@ -178,7 +178,7 @@ def forget(home: Home) -> None:
 def project(home: Home, half: bool) -> None:
     """Make the projections, or the first half of them."""
     log = EventLog.open(home.log_path)
-    runner = Runner.open(home.projections_path, [ExecutionRecords(), EventIndex()])
+    runner = Runner.open(home.projections_path, PROJECTIONS)
     runner.advance(log, spans=log.state().head // (2 * SPAN) if half else None)
     runner.close()
     log.close()

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 
 from hostile_logs import HOSTILE, numbered_tests, write_hostile
+from measure import stamp
 
 from cortex.runtime.code.triage import (
     Finding,
@@ -248,6 +249,7 @@ def main() -> None:
         return
     captured = io.StringIO()
     with contextlib.redirect_stdout(captured) if options.save else contextlib.nullcontext():
+        print(stamp())
         run(options.large)
     if options.save:
         RESULT.write_text(captured.getvalue(), encoding="utf-8")

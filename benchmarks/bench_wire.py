@@ -82,7 +82,7 @@ def child(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def said(process: subprocess.Popen[str]) -> str:
-    """The next line that a child says."""
+    """The next line of a child's output."""
     line = process.stdout.readline().strip() if process.stdout else ""
     if not line:
         sys.exit("a child process ended early")
@@ -258,7 +258,7 @@ def nng_request() -> Figures:
 
 
 def nng_publish() -> Figures:
-    """The peer: nng's PUB/SUB at full speed, and what of it arrives."""
+    """The peer: nng's PUB/SUB at full speed, and how much arrives."""
     import pynng
 
     with tempfile.TemporaryDirectory() as folder:

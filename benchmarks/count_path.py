@@ -22,7 +22,7 @@ from cortex.runtime.kernel import Component, Config, Delivery, Home, Runtime, on
 
 RESULT = Path(__file__).parent / "results" / "count_path.txt"
 GOALS = {"in process": (60, 12), "over ipc": (100, 20)}
-SETTLED_S = 1.5  # after which nothing of the start goes on
+SETTLED_S = 1.5  # after which all work of the start is done
 
 
 Way = Callable[[Runtime, Path], AbstractContextManager[Client]]

@@ -1,4 +1,4 @@
-"""Logs made to cost a reader as much as possible, each of a given size, for `bench_triage`."""
+"""Generates logs of a given size that are as expensive as possible to read, for `bench_triage`."""
 
 import random
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What it costs to compare records with their leaf hashes, to whoever reads: for `bench_log.py`.
+"""Measures what readers pay for comparing records with their leaf hashes: for `bench_log.py`.
 
 A page as a user gets it: `cortex events query`, and `cortex trace` of one execution, in this
 process, their output thrown away; with the comparison and without it in turn. The processor's time

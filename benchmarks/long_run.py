@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
+from planted_facts import Fact, planted
 
 from cortex.runtime.context import Item, PromptStep, Request, Tool, Turn, TurnPart
 from cortex.runtime.models import Caching, Price
@@ -16,14 +17,6 @@ WINDOW: Final = 24_000
 RULES: Final = Caching(minimum_tokens=1_024, breakpoints=4, look_back=20, lifetimes_s=(300,))
 PRICE: Final = Price(input=3.0, cached_read=0.3, cached_write=3.75, output=15.0)
 
-_NAMES: Final = (
-    *("Marla Quint", "Tobias Renn", "Ilse Varga", "Owen Strade", "Petra Holm", "Juri Kask"),
-    "Noor Salim",
-)
-_THINGS: Final = (
-    *("pump", "valve", "ledger", "archive", "turbine", "relay", "depot", "ferry", "kiln"),
-    *("orchard", "quarry"),
-)
 _WORDS: Final = (
     *("report", "team", "review", "change", "service", "request", "release", "plan", "note"),
     *("account", "record", "table", "meeting", "city", "system", "harbour", "network", "budget"),
@@ -33,30 +26,20 @@ _WORDS: Final = (
 )
 
 
-class Fact(NamedTuple):
-    """What one turn found out, and how turn 50 asks for it."""
-
-    turn: int
-    sentence: str
-    question: str
-
-
 class Run(NamedTuple):
     """The turns, in order, and what is planted in them."""
 
     turns: tuple[Turn, ...]
     facts: tuple[Fact, ...]
     knowledge: tuple[Item, ...]  # what a retrieval finds for the task
+    asked: tuple[str, ...]  # what each turn is about, from turn 1: all but the first look back
 
 
 def make_run(seed: int = 4) -> Run:
     """The same run for the same seed."""
     rng = random.Random(seed)
-    facts = tuple(_fact(rng, number) for number in range(1, FACTS_THROUGH + 1))
-    turns = tuple(
-        _turn(rng, number, facts[number - 1] if number <= FACTS_THROUGH else None)
-        for number in range(1, TURNS)
-    )
+    facts, sentences = planted(rng, FACTS_THROUGH, TURNS - 1)
+    turns = tuple(_turn(rng, number, sentences[number]) for number in range(1, TURNS))
     knowledge = tuple(
         Item(
             id=f"notes.{at:02}",
@@ -68,7 +51,9 @@ def make_run(seed: int = 4) -> Run:
         )
         for at in range(12)
     )
-    return Run(turns, facts, knowledge)
+    earlier = [facts[: turn - 1] for turn in range(2, TURNS + 1)]
+    asked = (TASK, *(rng.choice(known).reworded for known in earlier))
+    return Run(turns, facts, knowledge, asked)
 
 
 def request(run: Run, upto: int, asked: str, knowledge: Sequence[Item], **more: object) -> Request:
@@ -102,21 +87,14 @@ TOOLS: Final = tuple(
 )
 
 
-def _fact(rng: random.Random, turn: int) -> Fact:
-    thing = f"{rng.choice(_THINGS)} {rng.choice('ABCDEFGH')}{100 + turn}"
-    name, number = rng.choice(_NAMES), rng.randint(10_000, 99_999)
-    sentence = f"The keeper of {thing} is {name}, under permit {number}."
-    return Fact(turn, sentence, f"Who is the keeper of {thing}, and under which permit?")
-
-
-def _turn(rng: random.Random, number: int, fact: Fact | None) -> Turn:
+def _turn(rng: random.Random, number: int, planted: list[str]) -> Turn:
     kind = ("table", "prose", "log")[number % 3]
-    text = {"table": _table, "prose": _pages, "log": _log}[kind](rng, fact)
-    answer = (
-        f"I read source {number}. {_prose(rng, 3)} (called read_record with {{}}, as c{number})"
-    )
+    text = {"table": _table, "prose": _pages, "log": _log}[kind](rng, planted)
+    answer = f"I read source {number}. {_prose(rng, 3)}"
+    joined = f"call_{number}_0"
     said = (
         TurnPart(id=f"turn:{number}", kind="answer", text=answer),
+        TurnPart(id=f"turn:{number}.0", kind="call", text="{}", source="read_record", call=joined),
         TurnPart(
             id=f"turn:{number}/c{number}",
             kind="result",
@@ -124,12 +102,13 @@ def _turn(rng: random.Random, number: int, fact: Fact | None) -> Turn:
             source="read_record",
             handle=f"c{number}",
             extent=f"{len(text):,} bytes",
+            call=joined,
         ),
     )
     return Turn(number=number, said=said)
 
 
-def _table(rng: random.Random, fact: Fact | None) -> str:
+def _table(rng: random.Random, planted: list[str]) -> str:
     rows = [
         {
             "id": rng.randint(1_000, 9_999),
@@ -139,25 +118,25 @@ def _table(rng: random.Random, fact: Fact | None) -> str:
         }
         for _ in range(105)
     ]
-    if fact:
-        rows[rng.randrange(105)]["remark"] = fact.sentence
+    for row, sentence in zip(rng.sample(rows, len(planted)), planted, strict=True):
+        row["remark"] = sentence
     return msgspec.json.encode(rows).decode()
 
 
-def _pages(rng: random.Random, fact: Fact | None) -> str:
+def _pages(rng: random.Random, planted: list[str]) -> str:
     paragraphs = [_prose(rng, 6) for _ in range(36)]
-    if fact:
-        paragraphs[rng.randrange(36)] += f" {fact.sentence}"
+    for sentence in planted:
+        paragraphs[rng.randrange(36)] += f" {sentence}"
     return "\n\n".join(paragraphs)
 
 
-def _log(rng: random.Random, fact: Fact | None) -> str:
+def _log(rng: random.Random, planted: list[str]) -> str:
     lines = [
         f"2026-03-{rng.randint(1, 28):02} {rng.choice(_WORDS)}: {_prose(rng, 1)}"
         for _ in range(150)
     ]
-    if fact:
-        lines[rng.randrange(150)] = fact.sentence
+    for at, sentence in zip(rng.sample(range(150), len(planted)), planted, strict=True):
+        lines[at] = sentence
     return "\n".join(lines)
 
 

@@ -98,10 +98,10 @@ def report(figures: Figures) -> None:
     print(json.dumps({**figures, "rss_mb": rss_mb()}), flush=True)
 
 
-def rss_mb() -> float:
-    """The most memory this process had."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+def rss_mb(pid: int | str = "self") -> float:
+    """The most memory that a process had, this one by default; 0 where it has ended."""
+    found = Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()
+    return int(found[0]) / 1024 if found else 0.0
 
 
 def percentiles(took_s: Sequence[float]) -> Figures:
@@ -113,12 +113,35 @@ def percentiles(took_s: Sequence[float]) -> Figures:
 
 
 def heading(rounds: int) -> str:
-    """When, on what, and how busy it was."""
+    """When, of what, on what, and how busy it was, for the first line of a record."""
+    return f"{stamp()}, SQLite {sqlite3.sqlite_version}; medians of {rounds} rounds, each in turn"
+
+
+def stamp() -> str:
+    """The day, the commit (with a + where files differ from it), the machine, its load, Python."""
+    gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     return (
-        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, 24 GiB, load "
-        f"{os.getloadavg()[0]:.1f}; Python {sys.version.split()[0]}, "
-        f"SQLite {sqlite3.sqlite_version}; medians of {rounds} rounds, each in turn"
+        f"{datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {os.cpu_count()} cores, {gib:.0f} GiB, "
+        f"load {os.getloadavg()[0]:.1f}; Python {sys.version.split()[0]}"
     )
+
+
+def commit() -> str:
+    """The commit of this checkout; "unknown" outside of one."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        name = subprocess.run(
+            [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--untracked-files=no", ":/", ":!results"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{name}{'+' if changed else ''}"
 
 
 def keep(lines: Iterable[str], result: Path) -> None:

@@ -1,8 +1,9 @@
 """Adapters of the knowledge store for the evaluation scripts of CORTEX_EVAL.
 
-`index(docs)` writes each group of documents as one file of the store and `rank(query)` asks its
-finder. `Said` adds `compile(query, budget)`: the passages as a prompt shows them, the turns of a
-session under one line with its date, in the order in which they were said.
+`index(docs)` writes each group of documents as one file of the store, `rank(query)` asks its finder
+for the order of all documents, and `score(query)` how certain it is that the store answers. `Said`
+adds `compile(query, budget)`: what `find:`, `find_knowledge` and `cortex knowledge find` give for
+so many tokens, by the same functions and defaults, each date once above what was said then.
 """
 
 import importlib
@@ -22,6 +23,10 @@ from cortex.runtime.retrieval import (
     LocalEmbedder,
     NewFile,
     PassageStore,
+    StaticEmbedder,
+    by_file,
+    packed,
+    written,
 )
 
 SPEAKER = re.compile(r"([A-Z][\w .'-]{0,30}): ")
@@ -66,11 +71,25 @@ class Words:
         found = [chunk_id - 1 for chunk_id in ranking.ids.tolist()]
         return [*found, *sorted(set(range(len(self.docs))).difference(found))]
 
+    def score(self, query: str) -> float:
+        """How certain it is that the store answers."""
+        return self.finder.rank(query)[0].certainty
+
+
+class Static(Words):
+    """With the table of the extra `static`."""
+
+    name = "static"
+
+    def embedder(self) -> Embedder:
+        """One vector a part of a word."""
+        return StaticEmbedder()
+
 
 class Hashing(Words):
-    """With the default embedder."""
+    """With hashed parts of words."""
 
-    name = "default"
+    name = "hashing"
 
     def embedder(self) -> Embedder:
         """Hashed parts of words."""
@@ -92,47 +111,31 @@ class Local(Words):
 
 
 class _Compiling(Words):
-    def index(self, docs: Sequence[Any]) -> None:
-        """As above, and count tokens."""
-        super().index(docs)
-        ntok = importlib.import_module("eval_locomo").ntok  # the scripts' own count
-        self._count = ntok
-        self._lines = [f"{doc.text}\n" for doc in docs]
-        self._heads = [f"[{doc.meta.get('date', doc.group)}]\n" for doc in docs]
-        self._costs = [ntok(line) for line in self._lines]
-        self._head_costs = {head: ntok(head) for head in set(self._heads)}
-
     def compile(self, query: str, budget: int) -> Compiled:
-        """The best passages that fit *budget* tokens."""
-        taken: list[int] = []
-        heads: set[str] = set()
-        left = budget
-        for place in self.rank(query):
-            head = self._heads[place]
-            cost = self._costs[place] + (0 if head in heads else self._head_costs[head])
-            if cost <= left:
-                left -= cost
-                heads.add(head)
-                taken.append(place)
-        while taken and self._count(self._text(taken)) > budget:
-            taken.pop()
-        return Compiled(self._text(taken), [self.docs[place].id for place in taken])
+        """The passages that fit *budget* tokens."""
+        count = importlib.import_module("eval_locomo").ntok  # the scripts' own
+        found = self.finder.find(query, tokens=None).passages
+        taken = packed(found, budget, count)
+        text = "".join(map(written, by_file(taken)))
+        return Compiled(text, [self.docs[passage.chunk - 1].id for passage in taken])
 
-    def _text(self, taken: list[int]) -> str:
-        parts: list[str] = []
-        last = ""
-        for place in sorted(taken):
-            if self._heads[place] != last:
-                last = self._heads[place]
-                parts.append(last)
-            parts.append(self._lines[place])
-        return "".join(parts)
+
+class WordsSaid(_Compiling, Words):
+    """No embedder, as a prompt shows it."""
+
+    name = "words, shown"
 
 
 class HashingSaid(_Compiling, Hashing):
-    """The default embedder, as a prompt shows it."""
+    """Hashed parts of words, as a prompt shows it."""
 
-    name = "default, shown"
+    name = "hashing, shown"
+
+
+class StaticSaid(_Compiling, Static):
+    """The table, as a prompt shows it."""
+
+    name = "static, shown"
 
 
 class LocalSaid(_Compiling, Local):
@@ -143,13 +146,13 @@ class LocalSaid(_Compiling, Local):
 
 def _file(group: str, members: list[Any]) -> NewFile:
     entries: list[Entry] = []
-    for doc in members:
+    for line, doc in enumerate(members, 1):
         # A passage of an encyclopedia stands alone under its title; a turn beside other turns.
         title, _, text = doc.text.partition("\n") if doc.id == doc.group else ("", "", doc.text)
         speaker = SPEAKER.match(doc.text) if not title else None
         # As a transcript is cut: the date above its turns is the title that they stand under.
         heading = title or doc.meta.get("date", "")
-        entries.append(Entry(heading, 1, text or title, speaker[1] if speaker else ""))
+        entries.append(Entry(heading, line, text or title, speaker[1] if speaker else ""))
     return NewFile(
         root="eval",
         path=group,

@@ -1,14 +1,38 @@
-"""A process of six steps, each of which needs one thing from the documentation of this project."""
+"""A process of six steps, each of which needs one thing from the documentation of this project.
 
+Each prompt is sent by the provider for OpenAI's protocol to a server on loopback that records what
+it receives. So is what carries everything, by bare HTTP. Tokens are those of the messages that the
+server got, and of what frames them: what an endpoint would bill.
+"""
+
+import json
+import sys
+import urllib.request
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from cortex.runtime.context import ContextCompiler, Item, Prompt, PromptStep, Request, TokenCounter
+from cortex.actors.providers import OpenAIProvider
+from cortex.bus.events import ModelResponded
+from cortex.runtime.context import (
+    ContextCompiler,
+    Item,
+    Prompt,
+    PromptStep,
+    Request,
+    TokenCounter,
+)
+
+sys.path.append(str(Path(__file__).parents[1]))  # the scripted endpoint is one of the tests
+
+from tests.servers import Asking, ScriptedOpenAI, config_for
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 WINDOW: Final = 3_200  # V_e of each step
 COUNTER: Final = TokenCounter()
 COMPILER: Final = ContextCompiler(COUNTER)
+MESSAGE_TOKENS: Final = 5  # that frame a message
+ANSWER_TOKENS: Final = 3  # that open the answer
 
 
 class Need(NamedTuple):
@@ -37,7 +61,7 @@ NEEDS: Final = (
         "diagnose",
         "What does it mean that a key in a process is given twice, and what is to be done?",
         "diagnostics",
-        "A key may be given once in a map",
+        "### P009: duplicate key",
     ),
     Need(
         "implement_fix",
@@ -61,8 +85,12 @@ NEEDS: Final = (
 
 
 def pages() -> dict[str, str]:
-    """All pages of the documentation, by topic."""
-    return {path.stem: path.read_text() for path in sorted(DOCS.glob("*.md"))}
+    """All pages of the documentation, by topic; each holds what its step has to read."""
+    texts = {path.stem: path.read_text() for path in sorted(DOCS.glob("*.md"))}
+    gone = [need.step for need in NEEDS if need.must_read not in texts[need.topic]]
+    if gone:
+        sys.exit(f"the pages have other words by now: mend must_read of {', '.join(gone)}")
+    return texts
 
 
 def prompts(texts: dict[str, str]) -> list[Prompt]:
@@ -86,3 +114,45 @@ def prompts(texts: dict[str, str]) -> list[Prompt]:
         )
         for need in NEEDS
     ]
+
+
+class Received(NamedTuple):
+    """One request, as the server got it."""
+
+    text: str  # of all messages
+    tokens: int  # of the messages, what they call and what frames them
+
+
+def received(made: Sequence[Prompt]) -> list[Received]:
+    """What the server gets of *made*, one request a prompt."""
+    with ScriptedOpenAI() as server:
+        asking = Asking(OpenAIProvider, config_for("openai", server.base_url))
+        said = asking.ask(*(asking.invoke(prompt.encoded.decode()) for prompt in made))
+        if sum(isinstance(each, ModelResponded) for each in said) != len(made):
+            sys.exit(f"not every prompt was answered: {said}")
+        return [_received(asked.body) for asked in server.asked]
+
+
+def received_plain(texts: Iterable[str]) -> Received:
+    """What the server gets of *texts* in one message, without Cortex."""
+    message = {"role": "user", "content": "\n\n".join(texts)}
+    body = json.dumps({"model": "m", "stream": True, "messages": [message]}).encode()
+    with ScriptedOpenAI() as server:
+        to = f"{server.base_url}/chat/completions"
+        urllib.request.urlopen(urllib.request.Request(to, body)).read()
+        return _received(server.asked[0].body)
+
+
+def _received(body: dict[str, Any]) -> Received:
+    parts = [_text(message) for message in body["messages"]]
+    parts += [json.dumps(tool) for tool in body.get("tools", ())]
+    framed = MESSAGE_TOKENS * len(body["messages"]) + ANSWER_TOKENS
+    return Received("\n".join(parts), sum(map(COUNTER.count, parts)) + framed)
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message["content"]
+    if not isinstance(content, str):
+        content = "".join(part["text"] for part in content)
+    calls = message.get("tool_calls")
+    return f"{content}{json.dumps(calls) if calls else ''}"

@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING
 from .lazy import lazily
 
 if TYPE_CHECKING:
-    from .access import VERBS, Access, Open, Owners, Peer
-    from .aio import Aio
-    from .backoff import Backoff
-    from .blob_names import named_after, names_in, with_those_within
+    from .access import VERBS, Access, Open, Owners, Peer, within
+    from .blob_names import LOOKED_INTO_BYTES, named_after, names_in, with_those_within
     from .blobs import Blobs
-    from .client import Client, Feed
-    from .clock import Clock, SystemClock, lasting, slowed, steady_s, system_entropy
+    from .client.aio import Aio
+    from .client.client import Client, Feed
+    from .client.event_feed import EventFeed
+    from .client.subscription import Subscription
+    from .clock import Clock, SystemClock, lasting, slowed, steady_ns, steady_s, system_entropy
     from .contract import asyncapi_document, schema_document
-    from .deadlines import kept_draft
-    from .effect import EFFECTS, FREE, UNDECLARED, Effect, effect_of
     from .epochs import ID_BITS, Epoch, Epochs, common_when_told, last_common, moved_on
     from .errors import (
         AskTimeoutError,
@@ -43,11 +42,14 @@ if TYPE_CHECKING:
         TailLostError,
         TopicUnknownError,
         UnansweredError,
+        UpcasterError,
         UrlError,
         VersionError,
         WireError,
+        with_fields,
     )
     from .event import (
+        ENCRYPTED,
         FORMAT,
         CheckedDraft,
         Draft,
@@ -58,18 +60,32 @@ if TYPE_CHECKING:
         as_map,
         decode,
         encode,
+        readable_body,
     )
-    from .event_feed import EventFeed
-    from .filter import Filter
-    from .hub import Hub
-    from .hub_state import tally_of
-    from .limits import Allowance, Limits, Rate, is_too_long, root_of
+    from .events.effect import EFFECTS, FREE, UNDECLARED, Effect, effect_of
+    from .filter import Filter, TopicGlob
+    from .hub.deadlines import kept_draft
+    from .hub.hub import Hub
+    from .hub.hub_state import tally_of
+    from .hub.log_clock import clock_behind_ns
+    from .hub.subscribing import check_start
+    from .hub.withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
+    from .limits import OWNER, RESERVED, Allowance, Limits, Rate, is_too_long, person_of, root_of
     from .local import LocalHub
-    from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work, lags
-    from .log_clock import clock_behind_ns
+    from .log import (
+        Batch,
+        Deadline,
+        Log,
+        Receipt,
+        Row,
+        State,
+        SubscriptionState,
+        Work,
+        lags,
+        last_before,
+    )
     from .logger import Logger, with_structlog
-    from .moment import last_before
-    from .placement import within
+    from .placeholders import ERASED, erased_event, personal_fields, placeholder, refuse_unfit
     from .policy import Plain, WorkPolicy
     from .port import HubPort
     from .requests import (
@@ -102,15 +118,11 @@ if TYPE_CHECKING:
         Withdraw,
         refuse_no_text,
     )
-    from .sources import OWNER, RESERVED, person_of
-    from .strangers import Strangers
-    from .subscribing import check_start
-    from .subscription import Subscription
-    from .throttle import Throttle
-    from .timers import TimerQueue
+    from .subjects import RecordAt, Subjects, serving, whom_it_serves
+    from .timers import Backoff, Throttle, TimerQueue
     from .vocabulary import FOREIGN, Upcaster, Vocabulary
     from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
-    from .withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
+    from .wire.server.strangers import Strangers
 else:
     lazily(__name__)
 
@@ -118,11 +130,14 @@ __all__ = [
     "ANNOUNCEMENTS",
     "DEADLINES",
     "EFFECTS",
+    "ENCRYPTED",
+    "ERASED",
     "FOREIGN",
     "FORMAT",
     "FREE",
     "ID_BITS",
     "LOOKED_AT",
+    "LOOKED_INTO_BYTES",
     "OWNER",
     "RESERVED",
     "SUBSCRIPTIONS",
@@ -199,6 +214,7 @@ __all__ = [
     "Query",
     "Rate",
     "Receipt",
+    "RecordAt",
     "Recorded",
     "Refused",
     "Release",
@@ -209,22 +225,25 @@ __all__ = [
     "SchemaUnreadableError",
     "ServerTls",
     "StandDown",
-    "Standing",
     "StandingClaim",
     "State",
     "Strangers",
+    "Subjects",
     "Subscribe",
     "Subscribed",
     "Subscription",
     "SubscriptionError",
+    "SubscriptionState",
     "SystemClock",
     "TailLostError",
     "Throttle",
     "TimerQueue",
+    "TopicGlob",
     "TopicUnknownError",
     "UnansweredError",
     "Unsubscribe",
     "Upcaster",
+    "UpcasterError",
     "UrlError",
     "VersionError",
     "Vocabulary",
@@ -241,6 +260,7 @@ __all__ = [
     "decode",
     "effect_of",
     "encode",
+    "erased_event",
     "is_too_long",
     "kept_draft",
     "lags",
@@ -252,13 +272,21 @@ __all__ = [
     "named_after",
     "names_in",
     "person_of",
+    "personal_fields",
+    "placeholder",
+    "readable_body",
     "refuse_no_text",
+    "refuse_unfit",
     "root_of",
     "schema_document",
+    "serving",
     "slowed",
+    "steady_ns",
     "steady_s",
     "system_entropy",
     "tally_of",
+    "whom_it_serves",
+    "with_fields",
     "with_structlog",
     "with_those_within",
     "within",

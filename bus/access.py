@@ -1,10 +1,13 @@
 """Access to a bus: the interface that a hub's server asks, and the implementation that allows all.
 
 A server ties a connection to the client that `admit` returns. It asks again for every topic of
-every request and of every page, because grants may change while a client is connected.
+every request and of every page, because grants may change while a client is connected. A grant may
+also limit the folders in which requested work runs.
 """
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -12,7 +15,7 @@ import msgspec
 from .errors import CortexError, NotGrantedError
 from .event import Draft, Recorded
 from .limits import Allowance
-from .requests import Withdraw
+from .requests import Request, Withdraw
 
 WORKSPACE = "workspace"  # the verb of a denial that is about a folder
 VERBS = ("publish", "subscribe", "read", "work", "approve")
@@ -101,6 +104,13 @@ class Access(Protocol):
         """
         ...
 
+    def refusal(self, source: str, request: Request) -> CortexError | None:
+        """Why *source* may not make *request*, by more than topics and names; None if it may.
+
+        It is asked last, for each request of a client once: it may count them.
+        """
+        return None
+
     def deny(self, client: str, verb: str, topic: str) -> CortexError:
         """Record that *client* was denied, and return the error for the answer.
 
@@ -168,3 +178,34 @@ class Open(Access):
 
     def left(self, client: str, peer: Peer, reason: str) -> None:
         """Nothing is recorded."""
+
+
+class _Placed(msgspec.Struct):
+    workspace: str = ""
+
+
+_READ = msgspec.msgpack.Decoder(_Placed).decode
+
+
+def outside(draft: Draft, folders: Iterable[str]) -> str:
+    """The folder in which *draft* asks for work, if it is outside *folders*; otherwise "".
+
+    Links are resolved, so that a link cannot lead outside. The policy says which topics ask
+    for work.
+    """
+    try:
+        workspace = _READ(draft.body).workspace
+    except msgspec.DecodeError:
+        return ""  # the body has no such field; the hub reports that
+    return "" if not workspace or within(workspace, folders) else workspace
+
+
+def within(folder: str, folders: Iterable[str]) -> bool:
+    """Whether *folder*, an absolute path, is one of *folders* or in one of them."""
+    if "\0" in folder or not Path(folder).is_absolute():
+        return False
+    found = os.path.realpath(folder)
+    return any(
+        found == root or found.startswith(root.rstrip("/") + "/")
+        for root in map(os.path.realpath, folders)
+    )

@@ -8,20 +8,20 @@ from .errors import CortexError
 from .log import Log
 
 PAGE, PAGE_BYTES = 1_024, 4 << 20
-LOOKED_INTO_BYTES = 16 << 20  # of one blob: a larger one is data, and names none
+LOOKED_INTO_BYTES = 16 << 20  # of one blob: a larger one is data, and its bytes are not searched
 
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 class Readable(Protocol):
-    """A store of blobs, as far as it is looked into."""
+    """A store of blobs, as far as this module uses it."""
 
     def get(self, digest: str) -> bytes:
         """The bytes of *digest*."""
         ...
 
     def has(self, digest: str) -> bool:
-        """Whether it is here."""
+        """Whether the store has the blob."""
         ...
 
     def size(self, digest: str) -> int:
@@ -30,12 +30,12 @@ class Readable(Protocol):
 
 
 def names_in(data: bytes | bytearray | memoryview) -> set[str]:
-    """Whatever in *data* may be a blob's digest in hex."""
+    """Every part of *data* that may be a blob's digest in hex."""
     return {found.decode() for found in _DIGEST.findall(data)}
 
 
 def named_after(log: Log, position: int, blobs: Readable) -> set[str]:
-    """What is named by events after *position*, by deadlines, and by blobs that are named so."""
+    """Digests named by events after *position*, by deadlines, and by the blobs that these name."""
     named: set[str] = set()
     for deadline in log.state().deadlines:
         named |= names_in(deadline.draft)
@@ -48,7 +48,7 @@ def named_after(log: Log, position: int, blobs: Readable) -> set[str]:
 
 
 def with_those_within(named: Iterable[str], blobs: Readable) -> set[str]:
-    """*named*, and what is named by those of them that are here, and so on."""
+    """*named*, and what the blobs among them name, recursively."""
     found: set[str] = set()
     left = set(named)
     while left:
@@ -58,5 +58,5 @@ def with_those_within(named: Iterable[str], blobs: Readable) -> set[str]:
             if blobs.has(digest) and blobs.size(digest) <= LOOKED_INTO_BYTES:
                 left |= names_in(blobs.get(digest)) - found
         except CortexError:
-            continue  # a damaged one names nothing that can be told
+            continue  # no names can be read from a damaged blob
     return found

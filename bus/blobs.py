@@ -8,14 +8,14 @@ class Blobs(Protocol):
     """A store of bytes by their SHA-256; nothing in it ever changes."""
 
     def put(self, data: bytes) -> str:
-        """Keep *data*; its digest in hex comes back, for the same bytes always the same."""
+        """Keep *data* and return its digest in hex; the same bytes always have the same digest."""
         ...
 
     def get(self, digest: str) -> bytes:
-        """The bytes of *digest*, checked.
+        """The bytes of *digest*, verified.
 
         Raises:
-            CortexError: It is not here, or what is here has another digest.
+            CortexError: The blob is missing, or its bytes have another digest.
         """
         ...
 
@@ -24,37 +24,37 @@ class Blobs(Protocol):
         ...
 
     def size(self, digest: str) -> int:
-        """Length in bytes of what `get` gives back.
+        """Length in bytes of what `get` returns.
 
         Raises:
-            CortexError: It is not here, or does not say.
+            CortexError: The blob is missing, or its length cannot be read.
         """
         ...
 
     def touch(self, digest: str) -> bool:
-        """Note that somebody is about to name a blob; whether it is here."""
+        """Note that an event is about to name a blob; return whether the store has it."""
         ...
 
     def drop(self, digest: str, idle_s: float) -> bool:
-        """Remove a blob unless it was put or touched within *idle_s*; whether it is gone."""
+        """Remove a blob unless it was put or touched within *idle_s*; return whether it is gone."""
         ...
 
     def note(self, digest: str, text: bytes) -> None:
-        """Keep *text* about a blob that nobody names yet; a restart does not lose it.
+        """Keep *text* about a blob that no event names yet; a restart does not lose it.
 
         Raises:
-            CortexError: The disk did not take it.
+            CortexError: The note could not be written.
         """
         ...
 
     def noted(self) -> dict[str, bytes]:
-        """What is noted, by digest."""
+        """The notes, by digest."""
         ...
 
     def unnote(self, digest: str) -> None:
-        """Forget what is noted of a blob, if anything is."""
+        """Remove the note about a blob, if there is one."""
         ...
 
     def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
-        """Digest, and bytes that it takes, of each that was not put or touched within *idle_s*."""
+        """Digest and size in bytes of each blob that was not put or touched within *idle_s*."""
         ...

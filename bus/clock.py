@@ -1,4 +1,4 @@
-"""Where time and randomness come from; both are handed in, a simulator hands in its own."""
+"""Time and randomness are parameters: a simulator passes its own."""
 
 import secrets
 import threading
@@ -8,15 +8,19 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
-# Linux has one for that; where CLOCK_MONOTONIC is another one than Python's, it does the same.
+# CLOCK_BOOTTIME (Linux) includes sleep, as does macOS's CLOCK_MONOTONIC.
 _UPTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock(Protocol):
-    """The time, as a hub stamps it."""
+    """The time: a hub stamps events with it and measures durations by it."""
 
     def now_ns(self) -> int:
         """UTC nanoseconds since 1970."""
+        ...
+
+    def monotonic_ns(self) -> int:
+        """Nanoseconds since some moment; does not jump when the clock is set."""
         ...
 
 
@@ -27,40 +31,35 @@ class SystemClock:
         """UTC nanoseconds since 1970."""
         return time.time_ns() if _pace is None else _pace.of(0, time.time_ns())
 
-    def steady_ns(self) -> int:
-        """Nanoseconds since some moment; does not jump when somebody sets the clock."""
-        return time.monotonic_ns() if _pace is None else _pace.of(1, time.monotonic_ns())
+    def monotonic_ns(self) -> int:
+        """Nanoseconds since some moment; does not jump when the clock is set."""
+        return steady_ns()
 
     def uptime_ns(self) -> int:
-        """The same, but that it goes on while the machine sleeps."""
+        """The same, but it includes the time in which the machine sleeps."""
         uptime_ns = time.clock_gettime_ns(_UPTIME)
         return uptime_ns if _pace is None else _pace.of(2, uptime_ns)
 
     @staticmethod
     def uptime_of(clock: Clock) -> Callable[[], int]:
-        """What the log's time is compared with: a system's uptime, any other's only one."""
+        """The clock that the log's time is compared with: for the system, its uptime."""
         if not isinstance(clock, SystemClock):
-            return clock.now_ns
+            return clock.monotonic_ns
         return partial(time.clock_gettime_ns, _UPTIME) if _pace is None else clock.uptime_ns
-
-    @staticmethod
-    def steady_of(clock: Clock) -> Callable[[], int]:
-        """What durations are measured by: a system's steady clock, any other's only one.
-
-        It is asked some twenty times a step, and so is what Python has for it where that will do.
-        """
-        if not isinstance(clock, SystemClock):
-            return clock.now_ns
-        return time.monotonic_ns if _pace is None else clock.steady_ns
 
 
 def steady_s() -> float:
-    """Seconds since some moment, by the steady clock: what every timer here is set by."""
+    """Seconds since some moment, by the steady clock; every timer here uses it."""
     return time.monotonic() if _pace is None else _pace.of(1, time.monotonic_ns()) / 1e9
 
 
+def steady_ns() -> int:
+    """The same in nanoseconds."""
+    return time.monotonic_ns() if _pace is None else _pace.of(1, time.monotonic_ns())
+
+
 def lasting(seconds: float) -> float:
-    """How long the machine is to wait for *seconds* of a timer; every wait with a time asks."""
+    """How long the machine waits for a timer of *seconds*; every timed wait calls this."""
     if _pace is None:
         return seconds
     return min(seconds * _pace.times, threading.TIMEOUT_MAX / 2)
@@ -68,11 +67,11 @@ def lasting(seconds: float) -> float:
 
 @contextmanager
 def slowed(times: int) -> Generator[None, None, None]:
-    """Let every timer that is made from now on take so many times as long, for tests.
+    """Slow all timers that are created from now on by this factor, for tests.
 
-    What is woken by what it waits for takes no longer than before; what is not, does.
+    A wait that something else ends takes no longer than before; a wait for time alone does.
     """
-    global _pace  # there is one time in a process
+    global _pace  # time is global to a process
     _pace = _Pace(times)
     try:
         yield
@@ -81,7 +80,7 @@ def slowed(times: int) -> Generator[None, None, None]:
 
 
 class _Pace:
-    """The clocks from now on, so many times as slow: of the wall, steady, up."""
+    """Three clocks that are slowed from now on: wall, steady, uptime."""
 
     def __init__(self, times: int) -> None:
         self.times = times

@@ -12,12 +12,12 @@ ASYNCAPI = "3.0.0"
 DESCRIPTION = (
     "Every event that clients of a hub publish and are sent. A channel is a topic; a payload is a "
     "msgpack map with the fields of its schema. Topics x.<plugin>.<verb> are plugins' own. How "
-    "frames carry events is told in docs/wire-protocol.md."
+    "frames carry events is described in docs/wire-protocol.md."
 )
 
 
 def schema_document(classes: Iterable[type[Event]]) -> dict[str, Any]:
-    """One JSON Schema that every event of *classes* fits; each has its own under $defs."""
+    """One JSON Schema for every event of *classes*; each class has its own under $defs."""
     events = _sorted(classes)
     schemas = _schemas(events, "#/$defs/{name}")
     topics = [cls.topic_name() for cls in events]
@@ -31,7 +31,7 @@ def schema_document(classes: Iterable[type[Event]]) -> dict[str, Any]:
 
 
 def asyncapi_document(classes: Iterable[type[Event]], version: str) -> dict[str, Any]:
-    """The bus as an AsyncAPI document of *version*, from where a client stands."""
+    """The bus as an AsyncAPI document of *version*, from the view of a client."""
     events = _sorted(classes)
     return {
         "asyncapi": ASYNCAPI,
@@ -69,7 +69,7 @@ def _sorted(classes: Iterable[type[Event]]) -> list[type[Event]]:
 
 
 def _schemas(events: list[type[Event]], template: str) -> dict[str, Any]:
-    """By topic, and what their fields are made of by name; references follow *template*."""
+    """Schemas by topic, and the definitions that they refer to; references follow *template*."""
     topics = {cls.__name__: cls.topic_name() for cls in events}
     _, found = msgspec.json.schema_components(events, ref_template="{name}")
     named = {
@@ -81,7 +81,7 @@ def _schemas(events: list[type[Event]], template: str) -> dict[str, Any]:
 
 
 def _pointed(schema: Any, topics: Mapping[str, str], template: str) -> Any:
-    """*schema* with its references where the document has what they point to."""
+    """*schema* with its references changed to the places in the document."""
     if isinstance(schema, dict):
         fields = cast("dict[str, Any]", schema)
         return {
@@ -97,7 +97,7 @@ def _pointed(schema: Any, topics: Mapping[str, str], template: str) -> Any:
 
 
 def _about(cls: type[Event]) -> dict[str, Any]:
-    """What a schema cannot say of an event, as extensions."""
+    """Properties of an event class that JSON Schema cannot express, as extensions."""
     about: dict[str, Any] = {
         "description": " ".join((cls.__doc__ or "").split()),
         "x-cortex-kind": _kind(cls),

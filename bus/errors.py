@@ -5,9 +5,10 @@ CortexError
 │   ├── EventInvalidError        its body does not fit its schema
 │   ├── EventTooLargeError       its body is over the bound
 │   ├── TopicUnknownError        its topic is not in the vocabulary
-│   └── SchemaUnreadableError    no chain of upcasters reaches its schema
+│   ├── SchemaUnreadableError    no chain of upcasters reaches its schema
+│   └── UpcasterError            the upcasters of a topic are not one chain to its schema
 ├── ConflictError            a stream moved on before the caller wrote to it
-├── CursorError              a commit does not start where the cursor stands
+├── CursorError              a commit does not start at the cursor
 ├── LeaseLostError           another worker has the work, or it is finished
 ├── BegunError               an effect that may happen once began before, or is not wanted
 ├── TailLostError            the log lost events that the caller had seen
@@ -32,118 +33,154 @@ CortexError
 """
 
 import shlex
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+ErrorT = TypeVar("ErrorT", bound="CortexError")
 
 
 class CortexError(Exception):
     """Anything that Cortex raises on purpose."""
 
-    exit_code: int = 1  # what the command line ends with when this reaches it
+    exit_code: int = 1  # exit code of the command line if it raises this error
+    says: ClassVar[str] = ""  # message template, with field names in braces
+
+    def __str__(self) -> str:
+        return self.says.format_map(vars(self)) if self.says else super().__str__()
+
+
+@dataclass_transform(eq_default=False)
+def with_fields(error: type[ErrorT]) -> type[ErrorT]:
+    """*error*, built from the fields that its class lists, in order or by name."""
+    names = tuple(error.__annotations__)
+    defaults = {name: vars(error)[name] for name in names if name in vars(error)}
+
+    def init(self: ErrorT, *values: Any, **named: Any) -> None:
+        fields = defaults | dict(zip(names, values, strict=False)) | named
+        if len(values) > len(names) or fields.keys() != set(names):
+            raise TypeError(f"{error.__name__} has the fields {', '.join(names)}")
+        vars(self).update(fields)
+        Exception.__init__(self, *map(fields.__getitem__, names))  # in args, so it pickles
+
+    error.__init__ = init  # type: ignore[method-assign,assignment]  # its fields are what it takes
+    return error
 
 
 class EventError(CortexError, ValueError):
     """An event cannot be taken as it is."""
 
 
+@with_fields
 class EventInvalidError(EventError):
     """The body does not fit the schema of its topic."""
 
-    def __init__(self, topic: str, problem: str) -> None:
-        super().__init__(topic, problem)
-        self.topic, self.problem = topic, problem
+    topic: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.topic}: {self.problem}; nothing of this request was recorded"
+    says = "{topic}: {problem}; nothing of this request was recorded"
 
 
+@with_fields
 class EventTooLargeError(EventError):
     """The body is over the bound; large payloads are blobs."""
 
-    def __init__(self, topic: str, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(topic, size_bytes, limit_bytes)
-        self.topic, self.size_bytes, self.limit_bytes = topic, size_bytes, limit_bytes
+    topic: str
+    size_bytes: int
+    limit_bytes: int
 
-    def __str__(self) -> str:
-        return (
-            f"{self.topic} has a body of {self.size_bytes} bytes, over {self.limit_bytes}: "
-            "put the payload into a blob and name its digest in the event"
-        )
+    says = (
+        "{topic} has a body of {size_bytes} bytes, over {limit_bytes}: "
+        "put the payload into a blob and name its digest in the event"
+    )
 
 
+@with_fields
 class TopicUnknownError(EventError):
     """The topic is neither in the vocabulary nor a plugin's own."""
 
-    def __init__(self, topic: str, nearest: str | None = None) -> None:
-        super().__init__(topic, nearest)
-        self.topic, self.nearest = topic, nearest
+    topic: str
+    nearest: str | None = None
 
     def __str__(self) -> str:
         hint = f"did you mean {self.nearest}?" if self.nearest else "a plugin's own start with x."
         return f"{self.topic} is not a topic of this bus: {hint}"
 
 
+@with_fields
 class SchemaUnreadableError(EventError):
     """An event was written with a schema that this version cannot lift to its own."""
 
-    def __init__(self, topic: str, schema: int, newest: int, position: int) -> None:
-        super().__init__(topic, schema, newest, position)
-        self.topic, self.schema = topic, schema
-        self.newest, self.position = newest, position
+    exit_code = 4  # the command line's for a home that cannot be used
 
-    def __str__(self) -> str:
-        return (
-            f"{self.topic} at position {self.position} has schema {self.schema} and this version "
-            f"reads {self.newest}: upgrade Cortex, or register the missing upcaster"
-        )
+    topic: str
+    schema: int
+    newest: int
+    position: int
+
+    says = (
+        "{topic} at position {position} has schema {schema} and this version "
+        "reads {newest}: upgrade Cortex, or register the missing upcaster"
+    )
 
 
+@with_fields
+class UpcasterError(EventError):
+    """The upcasters of a topic are not one chain, a step for each schema up to the newest."""
+
+    topic: str
+    schema: int
+    problem: str
+
+    says = (
+        "the upcaster of {topic} from schema {schema}: {problem}; give each event one upcaster "
+        "for each of its older schemas, to the next one"
+    )
+
+
+@with_fields
 class ConflictError(CortexError):
     """The stream moved on before the caller wrote to it."""
 
-    def __init__(self, stream: str, expected: int, actual: int) -> None:
-        super().__init__(stream, expected, actual)  # in args, so it pickles
-        self.stream, self.expected, self.actual = stream, expected, actual
+    stream: str
+    expected: int
+    actual: int
 
-    def __str__(self) -> str:
-        return (
-            f"{self.stream} is at version {self.actual}, not {self.expected}: "
-            "read it again, then retry"
-        )
+    says = "{stream} is at version {actual}, not {expected}: read it again, then retry"
 
 
+@with_fields
 class CursorError(CortexError):
-    """A commit does not start where the subscription's cursor stands."""
+    """A commit does not start at the subscription's cursor."""
 
-    def __init__(self, subscription: str, expected: int, actual: int) -> None:
-        super().__init__(subscription, expected, actual)
-        self.subscription, self.expected, self.actual = subscription, expected, actual
+    subscription: str
+    expected: int
+    actual: int
 
-    def __str__(self) -> str:
-        return (
-            f"the cursor of {self.subscription} is at {self.actual}, not {self.expected}: "
-            "another client committed; fetch again from the cursor"
-        )
+    says = (
+        "the cursor of {subscription} is at {actual}, not {expected}: "
+        "another client committed; fetch again from the cursor"
+    )
 
 
+@with_fields
 class LeaseLostError(CortexError):
     """The work was given to another worker after its lease, or is finished."""
 
-    def __init__(self, subscription: str, position: int, epoch: int) -> None:
-        super().__init__(subscription, position, epoch)
-        self.subscription, self.position, self.epoch = subscription, position, epoch
+    subscription: str
+    position: int
+    epoch: int
 
-    def __str__(self) -> str:
-        return (
-            f"epoch {self.epoch} of {self.subscription} at position {self.position} is over: "
-            "drop this result, another worker has the event or it is finished"
-        )
+    says = (
+        "epoch {epoch} of {subscription} at position {position} is over: "
+        "drop this result, another worker has the event or it is finished"
+    )
 
 
+@with_fields
 class BegunError(CortexError):
     """An effect that may happen once only cannot be begun."""
 
-    def __init__(self, effect_key: str, why: str) -> None:
-        super().__init__(effect_key, why)
-        self.effect_key, self.why = effect_key, why  # "begun" before, or "unwanted"
+    effect_key: str
+    why: str  # "begun" before, or "unwanted"
 
     def __str__(self) -> str:
         if self.why == "begun":
@@ -151,6 +188,7 @@ class BegunError(CortexError):
         return f"effect {self.effect_key} is no longer wanted: do not begin it"
 
 
+@with_fields
 class TailLostError(CortexError):
     """The log has lost its newest events, some of which the caller had seen.
 
@@ -158,68 +196,63 @@ class TailLostError(CortexError):
     continue from there.
     """
 
-    def __init__(self, seen: int, common: int) -> None:
-        super().__init__(seen, common)
-        self.seen, self.common = seen, common
+    seen: int
+    common: int
 
-    def __str__(self) -> str:
-        return (
-            f"the log has lost its events after position {self.common}, and this client has seen "
-            f"{self.seen}: nothing of this request was recorded; drop everything after "
-            f"{self.common} and continue from there"
-        )
+    says = (
+        "the log has lost its events after position {common}, and this client has seen "
+        "{seen}: nothing of this request was recorded; drop everything after "
+        "{common} and continue from there"
+    )
 
 
+@with_fields
 class SubscriptionError(CortexError):
     """The subscription is unknown, or is of the other kind."""
 
-    def __init__(self, subscription: str, problem: str) -> None:
-        super().__init__(subscription, problem)
-        self.subscription, self.problem = subscription, problem
+    subscription: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"subscription {self.subscription}: {self.problem}"
+    says = "subscription {subscription}: {problem}"
 
 
+@with_fields
 class AskTimeoutError(CortexError, TimeoutError):
     """An answer did not come in time; the component may still be working on it."""
 
-    def __init__(self, topic: str, timeout_s: float) -> None:
-        super().__init__(topic, timeout_s)
-        self.topic, self.timeout_s = topic, timeout_s
+    topic: str
+    timeout_s: float
 
-    def __str__(self) -> str:
-        return f"{self.topic} had no answer within {self.timeout_s:g} s: ask again or allow more"
+    says = "{topic} had no answer within {timeout_s:g} s: ask again or allow more"
 
 
+@with_fields
 class UnansweredError(CortexError):
     """No component on this bus answers the query."""
 
-    def __init__(self, topic: str) -> None:
-        super().__init__(topic)
-        self.topic = topic
+    topic: str
 
-    def __str__(self) -> str:
-        return f"no component answers {self.topic}: start one that does"
+    says = "no component answers {topic}: start one that does"
 
 
+@with_fields
 class ClientDeniedError(CortexError):
     """The hub does not admit this client, or not any more; trying again changes nothing."""
 
-    def __init__(self, client: str, reason: str) -> None:
-        super().__init__(client, reason)
-        self.client, self.reason = client, reason
+    client: str
+    reason: str
 
     def __str__(self) -> str:
         return f"the hub does not admit {self.client or 'this client'}: {self.reason}"
 
 
+@with_fields
 class NotGrantedError(CortexError):
     """The client is known to the hub, and may not do this."""
 
-    def __init__(self, client: str, verb: str, topic: str) -> None:
-        super().__init__(client, verb, topic)
-        self.client, self.verb, self.topic = client, verb, topic
+    client: str
+    verb: str
+    topic: str
 
     def __str__(self) -> str:
         does = "have work done in" if self.verb == "workspace" else self.verb
@@ -238,16 +271,17 @@ class NotGrantedError(CortexError):
         return f"{said}the owner of the hub runs `cortex client grant {root} --{option} {topic}`"
 
 
+@with_fields
 class LimitError(CortexError):
     """The client is at one of its limits; nothing of the request was recorded."""
 
-    def __init__(self, client: str, what: str, limit: int) -> None:
-        super().__init__(client, what, limit)
-        self.client, self.what, self.limit = client, what, limit  # what: a key of [limits]
+    client: str
+    what: str  # a key of [limits]
+    limit: int
 
     def __str__(self) -> str:
         root = self.client.partition("/")[0]
-        remedy = "slow down" if self.what.endswith("_per_s") else "give back what it does not use"
+        remedy = "slow down" if self.what.endswith("_per_s") else "release what it does not use"
         return (
             f"{root} is at its limit of {self.limit} {self.what}: {remedy}; or the owner of the "
             f"hub runs `cortex client grant {root} --limit {self.what}=N`, or sets it for all in "
@@ -259,75 +293,68 @@ class WireError(CortexError):
     """A frame, a version or an address of the wire cannot be used."""
 
 
+@with_fields
 class FrameError(WireError):
     """The other end does not follow the protocol."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.problem}: the connection is closed, docs/wire-protocol.md says what fits"
+    says = "{problem}: the connection is closed, see docs/wire-protocol.md"
 
 
+@with_fields
 class FrameTooLargeError(WireError):
     """A frame is over the bound that the hub stated."""
 
-    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(size_bytes, limit_bytes)
-        self.size_bytes, self.limit_bytes = size_bytes, limit_bytes
+    size_bytes: int
+    limit_bytes: int
 
-    def __str__(self) -> str:
-        return (
-            f"a frame of {self.size_bytes} bytes is over the bound of {self.limit_bytes}: publish "
-            "fewer events at once, and put large payloads into blobs"
-        )
+    says = (
+        "a frame of {size_bytes} bytes is over the bound of {limit_bytes}: publish "
+        "fewer events at once, and put large payloads into blobs"
+    )
 
 
+@with_fields
 class VersionError(WireError):
     """Client and hub have no version of the protocol in common."""
 
-    def __init__(self, client: str, hub: str) -> None:
-        super().__init__(client, hub)
-        self.client, self.hub = client, hub
+    client: str
+    hub: str
 
-    def __str__(self) -> str:
-        return (
-            f"the client speaks version {self.client} of the wire protocol and the hub {self.hub}: "
-            "upgrade the one that speaks the older version"
-        )
+    says = (
+        "the client speaks version {client} of the wire protocol and the hub {hub}: "
+        "upgrade the one that speaks the older version"
+    )
 
 
+@with_fields
 class HubUnverifiedError(WireError):
     """Another hub than the expected one listens at the address; nothing was sent to it."""
 
-    def __init__(self, url: str, problem: str) -> None:
-        super().__init__(url, problem)
-        self.url, self.problem = url, problem
+    url: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.url} is not the hub that was meant: {self.problem}"
+    says = "{url} is not the expected hub: {problem}"
 
 
+@with_fields
 class UrlError(WireError, ValueError):
     """The address cannot be used."""
 
     exit_code = 2  # the command line's for a wrong argument
 
-    def __init__(self, url: str, problem: str) -> None:
-        super().__init__(url, problem)
-        self.url, self.problem = url, problem
+    url: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.url}: {self.problem}"
+    says = "{url}: {problem}"
 
 
+@with_fields
 class OutcomeUnknownError(CortexError):
     """A request was sent, no answer came, and it is not known whether it was done."""
 
-    def __init__(self, client: str) -> None:
-        super().__init__(client)
-        self.client = client
+    client: str
 
     def __str__(self) -> str:
         return (
@@ -336,15 +363,14 @@ class OutcomeUnknownError(CortexError):
         )
 
 
+@with_fields
 class HubAwayError(CortexError):
     """The hub cannot be reached; what was not acknowledged may not be recorded."""
 
-    def __init__(self, url: str, problem: str) -> None:
-        super().__init__(url, problem)
-        self.url, self.problem = url, problem
+    url: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"the hub at {self.url} cannot be reached ({self.problem}): start it, or try later"
+    says = "the hub at {url} cannot be reached ({problem}): start it, or try later"
 
 
 class HubClosedError(CortexError):
@@ -354,19 +380,18 @@ class HubClosedError(CortexError):
         return "the hub is closed: what was not acknowledged is not recorded; start it and repeat"
 
 
+@with_fields
 class HubFailedError(CortexError):
     """A defect in the hub: it failed while it answered, and has recorded that."""
 
-    def __init__(self, failure: str, kind: str) -> None:
-        super().__init__(failure, kind)
-        self.failure, self.kind = failure, kind  # an id; the class of what was raised there
+    failure: str  # an id
+    kind: str  # the class of what was raised there
 
-    def __str__(self) -> str:
-        return (
-            f"the hub failed inside while it answered ({self.kind}, failure {self.failure}): what "
-            "was asked may be recorded, or not. Its own log has the traceback under that id, and "
-            "`cortex events query --topic component.failed` shows it; please report it"
-        )
+    says = (
+        "a defect in the hub ended this request ({kind}, failure {failure}): Cortex "
+        "may have recorded it, or not. The hub's own log has the traceback under that id, and "
+        "`cortex events query --topic component.failed` shows it; please report it"
+    )
 
 
 class LogError(CortexError):

@@ -1,6 +1,10 @@
-"""Which events a subscription or a grant is about: by topic and key, so that no body is decoded."""
+"""Selects events by topic and key, for subscriptions, grants and queries of the log.
+
+It never decodes a body.
+"""
 
 from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
 
 from .requests import Pair
 
@@ -11,9 +15,9 @@ class Filter:
     def __init__(self, pairs: Iterable[Pair]) -> None:
         self._exact: dict[str, set[str] | None] = {}  # None: every key
         self._families: set[str] = set()
-        self._deeper: tuple[str, ...] = ()  # beginnings of topics: "x.plugin."
+        self._deeper: tuple[str, ...] = ()  # prefixes of topics: "x.plugin."
         self._all = False
-        # No event of another topic is seen; None where that is not known by the topic alone.
+        # The only topics that can match; None if a pattern is present.
         self.topics: Collection[str] | None = self._exact
         for topic, key in pairs:
             if topic == "*":
@@ -29,7 +33,7 @@ class Filter:
 
     @classmethod
     def of(cls, patterns: Iterable[str]) -> "Filter":
-        """One of topics with every key."""
+        """A filter for topics with every key."""
         return cls((pattern, None) for pattern in patterns)
 
     def _add(self, topic: str, key: str | None) -> None:
@@ -40,7 +44,7 @@ class Filter:
             self._exact[topic] = known | {key}
 
     def matches(self, topic: str, key: str | None = None) -> bool:
-        """Whether an event of *topic* with *key* fits; of a pattern, whether all of it does."""
+        """Whether an event of *topic* with *key* matches; a pattern must be covered entirely."""
         if self._all:
             return True
         keys = self._exact.get(topic, _MISSING)
@@ -55,23 +59,47 @@ class Filter:
         return bool(self._deeper) and topic.startswith(self._deeper)
 
     def names(self, topic: str, key: str | None) -> bool:
-        """Whether this very key of *topic* is asked for, as by whoever answers for it."""
+        """Whether the filter names this very key of *topic*, as the responsible subscriber does."""
         return key is not None and key in (self._exact.get(topic) or ())
 
 
+class TopicGlob:
+    """Topic patterns as users type them, with ``*``, ``?`` and ``[...]`` anywhere: ``*.failed``.
+
+    Subscriptions and grants use a `Filter`, which has fewer patterns and is indexed by topic.
+    """
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._patterns = tuple(patterns)
+
+    def matches(self, topic: str) -> bool:
+        """Whether *topic* matches one of the patterns."""
+        return any(fnmatchcase(topic, pattern) for pattern in self._patterns)
+
+    def within(self) -> str:
+        """The narrowest pattern of a `Filter` that covers all these: a topic, a family or ``*``."""
+        if len(self._patterns) != 1:
+            return "*"
+        (pattern,) = self._patterns
+        family, _, verb = pattern.partition(".")
+        if not _has_sign(pattern):
+            return pattern
+        return f"{family}.*" if verb == "*" and not _has_sign(family) else "*"
+
+
 class Index:
-    """Which filters may match a topic, found by the topic and not by asking each of them."""
+    """An index of filters by topic, so that not every filter has to be evaluated."""
 
     def __init__(self) -> None:
         self._topics: dict[str, dict[str, None]] = {}  # exact, or "beginning.", or "*": names
 
     def put(self, name: str, pairs: Iterable[Pair]) -> None:
-        """Take in a filter under *name*, which was not there."""
+        """Add a filter under *name*, which is new."""
         for topic, _ in pairs:
             self._topics.setdefault(_indexed(topic), {})[name] = None
 
     def drop(self, name: str, pairs: Iterable[Pair]) -> None:
-        """Take out a filter that was put with these pairs."""
+        """Remove a filter that was added with these pairs."""
         for topic, _ in pairs:
             names = self._topics.get(_indexed(topic))
             if names is not None:
@@ -80,10 +108,14 @@ class Index:
                     del self._topics[_indexed(topic)]
 
     def near(self, topic: str) -> list[str]:
-        """Names of filters that may match *topic* and of all that do, sorted."""
+        """Sorted names of the filters that may match *topic* and of those that match everything."""
         at = [n for n, character in enumerate(topic) if character == "."]
         keys = ["*", topic, f"{topic}.", *(topic[: n + 1] for n in at)]
         return sorted({name for key in keys for name in self._topics.get(key, ())})
+
+
+def _has_sign(pattern: str) -> bool:
+    return any(sign in pattern for sign in "*?[")
 
 
 def _indexed(topic: str) -> str:

@@ -1,6 +1,6 @@
-"""Rooms whose names are imported when they are first asked for, and not with the room.
+"""Packages whose names are imported on first use, and not with the package.
 
-A command that shows a list must not pay for compilers, sockets and actors that it does not use.
+A command that prints a list must not import compilers, sockets and actors that it does not use.
 """
 
 import ast
@@ -14,26 +14,26 @@ from typing import Any
 
 
 def lazily(room: str) -> None:
-    """Have the module *room* import each name of its front when that is first asked for.
+    """Make the package *room* import each public name on first access.
 
-    The front says where its names are by the imports that stand under `if TYPE_CHECKING:`, as
-    ``from .file import Name``; it may be called as a file of the room is.
+    The imports under `if TYPE_CHECKING:` in its `__init__.py` say where the names are:
+    ``from .file import Name``. A name may equal that of a file in the package.
     """
     sys.modules[room].__class__ = LazyRoom
 
 
 class LazyRoom(ModuleType):
-    """A room that imports what is asked of it."""
+    """A package that imports its names on first access."""
 
     @cached_property
     def __places__(self) -> dict[str, tuple[str, str]]:
         return dict(_places(Path(self.__file__ or "")))
 
     def __getattr__(self, name: str) -> Any:
-        """The name of its front, imported now.
+        """The public name, imported now.
 
         Raises:
-            AttributeError: It has no such name.
+            AttributeError: The package has no such name.
         """
         place = None if name.startswith("__") else self.__places__.get(name)
         if place is None:
@@ -42,18 +42,18 @@ class LazyRoom(ModuleType):
         value: Any = import_module(file, self.__name__)
         if inner:
             value = getattr(value, inner)
-        super().__setattr__(name, value)  # so that it is not asked for again
+        super().__setattr__(name, value)  # later accesses find it at once
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """As for any module, but that a file of the room takes no place of a name of its front."""
+        """As for any module, but a submodule does not hide a public name that equals its own."""
         of_file = isinstance(value, ModuleType) and self.__places__.get(name, ("", ""))[1]
         if not of_file:
             super().__setattr__(name, value)
 
 
 def _places(front: Path) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Each name of a front with its file, and what it is called there; "" for the file itself."""
+    """Each public name with its file and its name there; "" for the file itself."""
     for statement in ast.parse(front.read_text("utf-8")).body:
         for node in statement.body if isinstance(statement, ast.If) else ():
             if isinstance(node, ast.ImportFrom):

@@ -1,13 +1,13 @@
-"""Limits of one client: how much the hub keeps for it, and how much it may do in a second.
+"""Limits of one client: how much the hub keeps for it, and how much it may do per second.
 
-All of it is pure. The hub's state machine counts what it keeps for a client, by the first part of
+This module is pure. The hub's state machine counts what it keeps for a client, by the first part of
 a name ("alice" of "alice/feed/1"), and refuses more. The server measures how fast a client is,
-where its frames arrive. A client without an `Allowance` has no limit: the owner, and what the
+where its frames arrive. Clients without an `Allowance` have no limits: the owner, and what the
 runtime hosts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,20 +15,23 @@ from msgspec import Meta, Struct
 from .errors import LimitError
 
 NAME_BYTES = 256  # of a name: stream, correlation, source, key, subscription, deadline, client
-NAME_CHARACTERS = NAME_BYTES // 4  # which cannot be more than that in UTF-8
+NAME_CHARACTERS = NAME_BYTES // 4  # in UTF-8 no name within the bound has more
 BURST_S = 5.0  # of a rate may come at once
 
 Count = Annotated[int, Meta(ge=0, le=1 << 50)]
+OWNER: Final = "owner"  # the holder of the token in the home's keys/; may do everything
+# Sources of the hub's own process, and the owner.
+RESERVED: Final = frozenset({OWNER, "bus", "cli", "cortex", "hub", "runtime"})
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """What each client may make the hub keep and do; 0 is no bound."""
+    """What the hub keeps for a client, and what the client may do; 0 is no bound."""
 
     subscriptions: Annotated[
         Count, Meta(description="subscriptions, lasting or not, under the client's names")
     ] = 256
     filters: Annotated[
-        Count, Meta(description="(topic, key) pairs of all its subscriptions together")
+        Count, Meta(description="(topic, key) pairs in all its subscriptions together")
     ] = 2_048
     waiting: Annotated[
         Count,
@@ -59,7 +62,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 8 << 20
 
     def but(self, changed: Mapping[str, int]) -> "Limits":
-        """These, but for what *changed* says; what it names and nobody knows is left out."""
+        """These limits with the changes in *changed*; unknown names in it are ignored."""
         known = {name: n for name, n in changed.items() if name in self.__struct_fields__}
         return msgspec.structs.replace(self, **known) if known else self
 
@@ -69,10 +72,10 @@ class Allowance(Struct, frozen=True):
 
     client: str
     limits: Limits
-    roots: tuple[str, ...]  # its own, and components that it hosts
+    roots: tuple[str, ...]  # its own name, and those of components that it hosts
 
 
-Allowed = Callable[[str], Allowance | None]  # of whoever a name belongs to; None: not limited
+Allowed = Callable[[str], Allowance | None]  # the owner of a name; None: no limits
 
 
 def root_of(name: str) -> str:
@@ -81,29 +84,29 @@ def root_of(name: str) -> str:
 
 
 def is_too_long(name: str) -> bool:
-    """Whether it is over `NAME_BYTES`."""
+    """Whether the name is longer than `NAME_BYTES`."""
     if len(name) <= NAME_CHARACTERS:
         return False
     return len(name) > NAME_BYTES or len(name.encode(errors="replace")) > NAME_BYTES
 
 
 class Tally:
-    """What is kept, by kind (a field of `Limits`) and by the first part of a name."""
+    """What the hub keeps, counted by kind (a field of `Limits`) and by the first part of a name."""
 
     def __init__(self) -> None:
         self.counts: dict[tuple[str, str], int] = {}
 
     def add(self, what: str, name: str, count: int = 1) -> None:
-        """Count *count* more of *what*, which belong to *name*."""
+        """Add *count* to *what* of the owner of *name*."""
         key = what, root_of(name)
         self.counts[key] = self.counts.get(key, 0) + count
 
     def of(self, what: str, roots: Iterable[str]) -> int:
-        """How many of *what* there are under these names."""
+        """The sum of *what* under these names."""
         return sum(self.counts.get((what, root), 0) for root in roots)
 
     def take(self, staged: "Tally") -> None:
-        """Take in what a transaction has changed."""
+        """Apply the changes of a transaction."""
         for key, count in staged.counts.items():
             total = self.counts.pop(key, 0) + count
             if total:
@@ -111,11 +114,11 @@ class Tally:
 
 
 class StagedTally(Tally):
-    """What a transaction adds to what is *kept* already.
+    """What a transaction adds to what the hub *kept* before.
 
     Args:
-        kept: What there is without it.
-        allowed: Whom that limits.
+        kept: The counts before the transaction.
+        allowed: The limits, by name.
     """
 
     def __init__(self, kept: Tally, allowed: Allowed) -> None:
@@ -123,7 +126,7 @@ class StagedTally(Tally):
         self._kept, self._allowed = kept, allowed
 
     def refuse_over(self, name: str, what: str, more: int) -> None:
-        """Refuse *more* of *what* for whoever *name* belongs to, where that is over the limit.
+        """Refuse *more* of *what* if the client that owns *name* would be over its limit.
 
         Raises:
             LimitError: With the client and its limit.
@@ -138,7 +141,7 @@ class StagedTally(Tally):
 
 
 class Rate:
-    """A bucket that fills by the second and may be overdrawn: what was used is known afterwards."""
+    """A token bucket that may be overdrawn, because the amount used is known only afterwards."""
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s  # 0: no bound
@@ -146,7 +149,7 @@ class Rate:
         self._last_ns: int | None = None
 
     def wait_ns(self, now_ns: int) -> int:
-        """How long until something may be used again, at *now_ns* (steady); 0 for now."""
+        """How long until more may be used, at *now_ns* (steady); 0 for now."""
         if not self.per_s:
             return 0
         if self._last_ns is not None and now_ns > self._last_ns:
@@ -160,7 +163,13 @@ class Rate:
         self._level -= amount
 
     def take(self, amount: int, now_ns: int) -> bool:
-        """Take *amount* out at *now_ns* (steady); False where more was used than there was."""
+        """Take *amount* out at *now_ns* (steady); False if more was used than there was."""
         self.wait_ns(now_ns)
         self.use(amount)
         return self._level >= 0
+
+
+def person_of(source: str) -> str:
+    """The client that a recorded *source* belongs to, or `OWNER`."""
+    root = root_of(source)
+    return OWNER if root in RESERVED else root

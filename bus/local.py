@@ -1,7 +1,7 @@
-"""The hub's driver for one process: threads call it, and their requests share transactions.
+"""Drives a hub in one process: many threads call it, and their requests share transactions.
 
-Whoever holds the lock writes for everyone who waits for it (flat combining): a lone caller pays for
-no hand-over between threads, and under load the batches grow by themselves.
+The thread that holds the lock writes for all that wait (flat combining): a single caller pays for
+no thread switch, and under load the batches grow by themselves.
 """
 
 import contextlib
@@ -22,17 +22,18 @@ from .errors import (
     UnansweredError,
 )
 from .event import Event, Query
-from .hub import Hub
+from .hub.hub import Hub
+from .hub.log_clock import LogClock
 from .limits import Allowance, Allowed
-from .log_clock import LogClock
+from .policy import WorkPolicy
 from .port import Asked, Wake
 from .requests import Answer, Fetch, Page, Pair, Refused, Release, Request, StandingClaim
 from .timers import TimerQueue
 from .vocabulary import Vocabulary
 
-BATCH_REQUESTS = 512  # tickets one transaction takes, so that none waits long behind the others
-RETRY_NS = 1_000_000_000  # when the log cannot be written, deadlines try again after this
-TICK_S = 30.0  # the longest sleep of the clock thread: somebody may have set the clock meanwhile
+BATCH_REQUESTS = 512  # tickets per transaction, so that none waits long
+RETRY_NS = 1_000_000_000  # deadlines that could not be written are tried again after this
+TICK_S = 30.0  # longest sleep of the clock thread, because the clock may be set meanwhile
 
 
 Relay = Callable[[str, bytes, float], Answer]  # topic, body and how long it may take
@@ -54,12 +55,12 @@ class LocalHub:
     Args:
         hub: The state machine.
         clock: Where the time comes from.
-        begins: False where its clock's thread is started by `begin`.
+        begins: False if the caller starts the clock thread with `begin`.
     """
 
     def __init__(self, hub: Hub, clock: Clock, *, begins: bool = True) -> None:
         self.clock = clock
-        self.steady_ns = SystemClock.steady_of(clock)  # leases, backoffs and waits go by this
+        self.steady_ns = clock.monotonic_ns  # the clock for leases, backoffs and waits
         self._uptime_ns = SystemClock.uptime_of(clock)
         self._hub = hub
         self._log_clock = LogClock(hub.time_ns, hub.ahead_ns(), clock.now_ns(), self._uptime_ns())
@@ -67,14 +68,14 @@ class LocalHub:
             hub.jumped(self._log_clock.found, self._log_clock.time_ns)
         self._allowed: tuple[Allowed, ...] = ()
         hub.allowed = self._allowance
-        self._writer = threading.Lock()  # whoever holds it drives the state machine
+        self._writer = threading.Lock()  # its holder drives the state machine
         self._waiting: deque[_Ticket] = deque()
         self._wakes: dict[str, tuple[Wake, ...]] = {}
         self._asked: dict[type[Event], Asked] = {}
         self._relays: dict[str, Relay] = {}
         self._alarm = threading.Condition()
         self._alarm_ns: int | None = None  # when the clock thread has something to do; steady
-        self._deadline_ns: int | None = None  # the recorded one that it was told of
+        self._deadline_ns: int | None = None  # the next deadline of the log, as far as it is known
         self._alarms = TimerQueue()
         self._closed = False
         self._ticker = threading.Thread(target=self._tick, name="cortex-clock", daemon=True)
@@ -82,11 +83,11 @@ class LocalHub:
             self.begin()
 
     def begin(self) -> None:
-        """Keep deadlines from now on; called once."""
+        """Start the clock thread, which handles deadlines; called once."""
         self._ticker.start()
 
     def look(self) -> None:
-        """Look at the clock now: somebody has moved it who can say so, as a test does."""
+        """Look at the clock now, because the caller has moved it, as a test does."""
         with self._alarm:
             self._alarm_ns = self.steady_ns()
             self._alarm.notify_all()
@@ -98,27 +99,27 @@ class LocalHub:
 
     @property
     def ahead_ns(self) -> int:
-        """How far the log's time is ahead of the machine's clock, which was set back."""
+        """How far the log's time is ahead of the machine's clock, after that was set back."""
         return self._log_clock.ahead_ns
 
     @property
     def epochs(self) -> Epochs:
-        """Of the log, the newest last."""
+        """Epochs of the log, the newest last."""
         return self._hub.epochs
 
     @property
     def seen(self) -> int:
-        """0: what this process knows is what the log has."""
+        """0: this process sees only what the log has."""
         return 0
 
     @property
     def lost(self) -> TailLostError | None:
-        """Nothing: it goes with this process, and so does what was seen."""
+        """Always None: what a process has seen ends with the process."""
         return None
 
     @property
     def away(self) -> bool:
-        """Never: it is in this process."""
+        """Always False: the hub is in this process."""
         return False
 
     def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
@@ -147,10 +148,10 @@ class LocalHub:
         return ticket.answers or []
 
     def give_back(self, client: str, held: Sequence[Release]) -> None:
-        """Let others have what *client* held, which is gone; it is reported soon if none does.
+        """Release the work of *client*, which is gone; the hub soon reports what no worker takes.
 
         Raises:
-            LogError: The log could not be written; each lapses later.
+            LogError: The log could not be written; each lease lapses later.
             HubClosedError: The hub was closed before.
         """
         self.submit(client, held)
@@ -159,7 +160,7 @@ class LocalHub:
             self._set_alarm()
 
     def ask_one(self, client: str, request: Request) -> Answer:
-        """Answer one request; a refusal is raised.
+        """Answer one request, or raise its refusal.
 
         Raises:
             CortexError: Whatever the hub refuses the request with.
@@ -170,7 +171,7 @@ class LocalHub:
         return answer
 
     def fetch(self, request: Fetch, wait_s: float = 0.0) -> Page:
-        """The next page; waits up to *wait_s* for something to come where there is nothing yet."""
+        """The next page; waits up to *wait_s* if there is nothing yet."""
         page = self._hub.fetch(request)
         if page.records or page.ephemeral or wait_s <= 0:
             return page
@@ -198,7 +199,7 @@ class LocalHub:
             self._wakes[subscription] = (*self._wakes.get(subscription, ()), wake)
 
     def unwatch(self, subscription: str, wake: Wake) -> None:
-        """Take back a `watch`."""
+        """Undo a `watch`."""
         with self._alarm:
             left = tuple(w for w in self._wakes.get(subscription, ()) if w != wake)
             if left:
@@ -213,46 +214,46 @@ class LocalHub:
         self._ring_at(at_ns)
 
     def limit_by(self, allowed: Allowed) -> None:
-        """Limit whomever *allowed* knows, beside those that others know."""
+        """Add *allowed* to the sources of limits."""
         self._allowed = (*self._allowed, allowed)
 
     def limit_no_more(self, allowed: Allowed) -> None:
-        """Take back a `limit_by`."""
+        """Undo a `limit_by`."""
         self._allowed = tuple(each for each in self._allowed if each != allowed)
 
     def answer(self, query: type[Event], asked: Asked) -> None:
         """Let *asked* answer every query of this class.
 
         Raises:
-            SubscriptionError: Somebody answers it already.
+            SubscriptionError: Another component answers it already.
         """
         if query in self._asked:
             raise SubscriptionError(query.topic_name(), "is answered by a component already")
         self._asked[query] = asked
 
     def unanswer(self, query: type[Event]) -> None:
-        """Take back an `answer`."""
+        """Undo an `answer`."""
         self._asked.pop(query, None)
 
     def relay(self, topic: str, asked: Relay) -> None:
-        """Let *asked* answer the queries of *topic*, whose class this process does not know.
+        """Let *asked* answer the queries of *topic*, whose class this process does not have.
 
         Raises:
-            SubscriptionError: Somebody answers it already.
+            SubscriptionError: Another client answers it already.
         """
         if topic in self._relays:
             raise SubscriptionError(topic, "is answered by another client already")
         self._relays[topic] = asked
 
     def unrelay(self, topic: str) -> None:
-        """Take back a `relay`."""
+        """Undo a `relay`."""
         self._relays.pop(topic, None)
 
     def relayed(self, topic: str, body: bytes, timeout_s: float) -> Answer:
-        """The answer of whoever `relay` names.
+        """The answer from the client that `relay` registered.
 
         Raises:
-            UnansweredError: Nobody does.
+            UnansweredError: No client answers it.
         """
         asked = self._relays.get(topic)
         if asked is None:
@@ -260,11 +261,11 @@ class LocalHub:
         return asked(topic, body, timeout_s)
 
     def ask(self, query: Query, timeout_s: float) -> Event:
-        """Put *query* to the component that answers it, past the log.
+        """Ask *query* of the component that answers it; the log does not record it.
 
         Raises:
             UnansweredError: No component answers it.
-            AskTimeoutError: It did not within *timeout_s*.
+            AskTimeoutError: It did not answer within *timeout_s*.
         """
         asked = self._asked.get(type(query))
         if asked is None:
@@ -275,7 +276,7 @@ class LocalHub:
             raise AskTimeoutError(query.topic_name(), timeout_s) from None
 
     def meet(self, client: str, epochs: Epochs, seen: int) -> None:
-        """Let a client in that saw positions up to *seen* when it knew of *epochs*.
+        """Admit a client that saw positions up to *seen* when it knew *epochs*.
 
         Raises:
             TailLostError: The log has lost some of them.
@@ -288,20 +289,20 @@ class LocalHub:
                 self._wake(woken)
 
     def last_number(self, client: str) -> int:
-        """The number of the newest numbered publish under this name; 0 where there is none."""
+        """The number of the newest numbered publish under this name; 0 if there is none."""
         return self._hub.last_number(client)
 
     def astray(self) -> list[str]:
-        """What the log holds of cursors, work, deadlines and receipts otherwise than the hub."""
+        """Cursors, work, deadlines and receipts in which the log differs from the hub."""
         with self._writer:
             return self._hub.astray()
 
     def deadline_source(self, name: str) -> str | None:
-        """Who set the deadline of that name; None where there is none."""
+        """Who set the deadline of that name; None if there is none."""
         return self._hub.deadline_source(name)
 
     def pairs_of(self, subscription: str) -> tuple[Pair, ...]:
-        """What a subscription sees; empty where there is none of that name."""
+        """What a subscription sees; empty if there is none of that name."""
         return self._hub.pairs_of(subscription)
 
     @property
@@ -310,15 +311,20 @@ class LocalHub:
         return self._hub.vocabulary
 
     @property
+    def policy(self) -> WorkPolicy:
+        """What requests mean here."""
+        return self._hub.policy
+
+    @property
     def closed(self) -> bool:
-        """Whether it takes no requests any more."""
+        """Whether the hub no longer accepts requests."""
         return self._closed
 
     def close(self) -> None:
-        """Refuse what comes from now on; what was acknowledged is on disk."""
+        """Refuse new requests; everything acknowledged is on disk."""
         with self._writer:
             if not self._closed:
-                with contextlib.suppress(CortexError):  # then the tries under way stay counted
+                with contextlib.suppress(CortexError):  # the attempts then stay counted
                     self._hub.end(self._log_time())
             self._closed = True
         with self._alarm:
@@ -334,7 +340,7 @@ class LocalHub:
         return next((each for each in found if each is not None), None)
 
     def _fetched(self, request: Fetch) -> Answer:
-        """Answer a fetch, which changes nothing, without waiting for whoever writes."""
+        """Answer a fetch, which changes nothing, without waiting for the writer."""
         if self._closed:
             raise HubClosedError
         try:
@@ -366,7 +372,7 @@ class LocalHub:
             answers = self._hub.handle(flat, self._log_time(), self.steady_ns())
         except CortexError:
             raise
-        except Exception:  # a defect, before anything was written: only its own caller is to suffer
+        except Exception:  # a defect before any write affects only its own caller
             if len(tickets) == 1 or self._hub.torn:
                 raise
             self._answer_apart(tickets)
@@ -387,13 +393,13 @@ class LocalHub:
                 ticket.error = error
 
     def _log_time(self) -> int:
-        """What is recorded as the time now; whoever asks holds the writer's lock."""
+        """The time to record; the caller holds the writer's lock."""
         jump = self._log_clock.read(self.clock.now_ns(), self._uptime_ns())
         if jump is not None:
-            self._deadline_ns = None  # what is next may be another one now
+            self._deadline_ns = None  # the next deadline may have changed
             self._hub.jumped(jump, self._log_clock.time_ns)
-            with contextlib.suppress(CortexError):  # then it is recorded with what comes next
-                # What the clock has passed over comes before anybody can act on the jump.
+            with contextlib.suppress(CortexError):  # otherwise the next transaction records it
+                # Deadlines that have become due come first, before anything can react to the jump.
                 self._hub.tick(self._log_clock.time_ns, self.steady_ns())
         return self._log_clock.time_ns
 
@@ -419,7 +425,7 @@ class LocalHub:
                 due_ns = self._alarm_ns
                 sleep_s = TICK_S if due_ns is None else (due_ns - self.steady_ns()) / 1e9
                 if sleep_s > 0 and self._alarm.wait(lasting(min(sleep_s, TICK_S))):
-                    continue  # there is something nearer, or the end
+                    continue  # an earlier alarm was set, or the hub closes
                 self._alarm_ns = self._deadline_ns = None
             self._fire()
             self._sound()
@@ -432,7 +438,7 @@ class LocalHub:
                 self._hub.tick(self._log_time(), self.steady_ns())
                 self._set_alarm()
             except CortexError:
-                # The log says no for now (a full disk): the deadlines stand, so try again soon.
+                # The log cannot write now (a full disk): the deadlines stay. Try again soon.
                 self._ring_at(self.steady_ns() + RETRY_NS)
             woken = self._hub.take_woken(self._wakes)
         self._wake(woken)

@@ -14,10 +14,10 @@ Asked = Callable[[Query, float], Event]
 
 
 class HubPort(Protocol):
-    """The face of a hub: `LocalHub` in this process, `RemoteHub` elsewhere."""
+    """The interface of a hub: `LocalHub` in this process, `RemoteHub` elsewhere."""
 
     clock: Clock
-    steady_ns: Callable[[], int]  # leases, backoffs and waits go by this
+    steady_ns: Callable[[], int]  # the clock for leases, backoffs and waits
 
     @property
     def head(self) -> int:
@@ -41,7 +41,7 @@ class HubPort(Protocol):
 
     @property
     def away(self) -> bool:
-        """Whether the hub was away at the last attempt to reach it."""
+        """Whether the hub was unreachable at the last attempt."""
         ...
 
     def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:

@@ -34,7 +34,7 @@ from .errors import (
 from .event import Draft, Recorded
 from .limits import NAME_BYTES, is_too_long
 
-LOOKED_AT = 4_096  # events that one page looks at, at most, so that none takes long
+LOOKED_AT = 4_096  # events that one page examines at most: this bounds its duration
 Pair = tuple[str, str | None]  # topic, "family.*" or "*"; key, None for every key
 
 
@@ -42,25 +42,25 @@ class Due(msgspec.Struct, frozen=True, array_like=True):
     """A recorded deadline: *draft* is appended at *due_ns* unless *name* is forgotten before.
 
     Times are the log's. With `after_ns`, the deadline is a duration: it is due when `after_ns` have
-    passed since `due_ns - after_ns`, by a clock that nobody sets.
+    passed since `due_ns - after_ns`, by a monotonic clock.
     """
 
     name: str
     due_ns: int
     draft: Draft
-    after_ns: int = 0  # how long it lasts; 0: it is for a time, however soon that comes
+    after_ns: int = 0  # its duration; 0: it is due at a time
 
     def check(self) -> None:
         """Refuse what a log cannot store.
 
         Raises:
             EventInvalidError: Its time is out of range, its name is no text, or its event expects a
-                version of its stream, which nobody compares once it comes.
+                version of its stream, which is not checked when it is due.
         """
         if self.draft.expected_version is not None:
             problem = (
                 f"a deadline's event expects version {self.draft.expected_version} of its stream: "
-                "leave it out, for others may write there before it comes"
+                "leave it out, for others may write there before it is due"
             )
             raise EventInvalidError(self.draft.topic, problem)
         if not (0 <= self.due_ns < 1 << 63 and 0 <= self.after_ns < 1 << 63):
@@ -73,10 +73,10 @@ class Due(msgspec.Struct, frozen=True, array_like=True):
 
 
 def refuse_no_text(topic: str, name: str) -> None:
-    """Refuse the name of a deadline that cannot be written.
+    """Refuse the name of a deadline that cannot be stored.
 
     Raises:
-        EventInvalidError: It holds half of a surrogate pair.
+        EventInvalidError: The name contains half of a surrogate pair.
     """
     try:
         name.encode()
@@ -101,8 +101,8 @@ class Publish(Request, frozen=True, tag="publish"):
     due: tuple[Due, ...] = ()
     forget: tuple[str, ...] = ()
     log_epoch: int = 0
-    seen: int = 0  # the newest position that its client knew: it may be what this is about
-    sync: bool = False  # answered once it would survive a loss of power, whatever `durability` says
+    seen: int = 0  # the newest position that its client knew, and may refer to
+    sync: bool = False  # answered once it would survive a power loss, whatever `durability` says
 
 
 class Subscribe(Request, frozen=True, tag="subscribe"):
@@ -111,10 +111,10 @@ class Subscribe(Request, frozen=True, tag="subscribe"):
     name: str
     kind: str  # "ordered" or "work"
     filter: tuple[Pair, ...]
-    # Of a new ordered one: "beginning" to see the whole log first, the position of the first event
-    # that it gets, or a time with its zone, as ISO 8601 has it.
+    # For a new ordered one: "beginning" for the whole log, the position of the first event
+    # that it gets, or a time with its zone, in ISO 8601.
     start: str = "now"
-    lasting: bool = True  # False: gone with the hub, and it has no cursor to commit
+    lasting: bool = True  # False: it ends with the hub, and has no cursor
 
 
 class Unsubscribe(Request, frozen=True, tag="unsubscribe"):
@@ -130,8 +130,8 @@ class Fetch(Request, frozen=True, tag="fetch"):
     after: int
     limit: int = 256
     limit_bytes: int = 1 << 20
-    ring_after: int = 0  # newest ephemeral event seen; -1: none that came before this request
-    wait_s: float = 0.0  # over a wire: how long the answer may wait for something to come
+    ring_after: int = 0  # newest ephemeral event seen; -1: only those after this request
+    wait_s: float = 0.0  # over a wire: how long the answer may wait for an event
     log_epoch: int = 0
 
 
@@ -139,8 +139,8 @@ class Commit(Request, frozen=True, tag="commit"):
     """Move a cursor and append the results of the events it passes, in one transaction."""
 
     subscription: str
-    after: int  # where the cursor stands
-    through: int  # where it goes
+    after: int  # the current cursor
+    through: int  # the new cursor
     events: tuple[Draft, ...] = ()
     due: tuple[Due, ...] = ()
     forget: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class Commit(Request, frozen=True, tag="commit"):
 
 
 class Attempt(Request, frozen=True, tag="attempt"):
-    """Count, on disk, that the event after the cursor is about to be tried (again)."""
+    """Count, on disk, that the event after the cursor is about to be tried."""
 
     subscription: str
     sync: bool = False  # answered once the event would survive a loss of power
@@ -158,19 +158,19 @@ class Claim(Request, frozen=True, tag="claim"):
     """Take work: each event for *lease_ns*, with its epoch and attempts raised on disk."""
 
     subscription: str
-    limit: int  # 0 takes nothing, and asks only whether there is any
+    limit: int  # 0 takes nothing, and only asks whether there is work
     lease_ns: int
-    sync: bool = False  # what is taken would survive a loss of power, whatever `durability` says
+    sync: bool = False  # the claims would survive a power loss, whatever `durability` says
 
 
 class StandingClaim(Claim, frozen=True, tag="standing_claim"):
     """Take work; if there is none, the next work is leased in the transaction that appends it.
 
-    The claim lasts until its claimant claims again, which is then answered without a transaction.
-    Only for claimants in the hub's own process, which end with it: no client sends it.
+    The claim lasts until its claimant claims again; that claim needs no transaction.
+    Only for claimants in the hub's own process, which end with it; clients never send it.
     """
 
-    claimant: str = ""  # unique among those that claim
+    claimant: str = ""  # unique among the claimants
 
 
 class StandDown(Request, frozen=True, tag="stand_down"):
@@ -202,7 +202,7 @@ class Finish(Request, frozen=True, tag="finish"):
 
 
 class Release(Request, frozen=True, tag="release"):
-    """Give one event back; nobody gets it for *backoff_ns*."""
+    """Give one event back; no worker gets it for *backoff_ns*."""
 
     subscription: str
     position: int
@@ -212,21 +212,21 @@ class Release(Request, frozen=True, tag="release"):
 
 
 class Once(Request, frozen=True, tag="once"):
-    """Requests that are done together, and not again if this comes a second time.
+    """Requests that are done together, and only once, even if this frame comes again.
 
     The answers are kept in the same transaction, one row for each lane of the client. A refused
     request changes nothing, as everywhere, and does not affect the others.
     """
 
-    number: int  # a random tag of the caller's life in the upper half, its own count in the lower
-    repeat: bool  # no answer came the last time
+    number: int  # upper half: random per process of the caller; lower half: its own count
+    repeat: bool  # there was no answer the last time
     parts: tuple[tuple[str, tuple[Request, ...]], ...]  # source, and what it asks
 
 
 class Withdraw(Request, frozen=True, tag="withdraw"):
     """Remove what a client left: deadlines, subscriptions with their work, announcements.
 
-    No client sends it: the hub's own process does, for a client that is no longer admitted.
+    Only the hub's own process sends it, for a client that is no longer admitted.
     """
 
     client: str
@@ -238,7 +238,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Appended(Answer, frozen=True, tag="appended"):
-    """Done and durable; the request's events are at *first* to *last*, 0 and 0 for none."""
+    """The request is done and durable; its events are at *first* to *last*, 0 and 0 for none."""
 
     first: int = 0
     last: int = 0
@@ -250,13 +250,13 @@ class Subscribed(Answer, frozen=True, tag="subscribed"):
     cursor: int
     head: int
     attempts: int
-    log_epoch: int = 0  # in which it stands there
+    log_epoch: int = 0  # of the cursor
 
 
 class Page(Answer, frozen=True, tag="page"):
     """Matching events in order; *through* is the last position looked at.
 
-    One without events that looked at fewer than `LOOKED_AT` has reached the end of the log.
+    A page without events that examined fewer than `LOOKED_AT` has reached the end of the log.
     """
 
     records: tuple[Recorded, ...]
@@ -264,7 +264,7 @@ class Page(Answer, frozen=True, tag="page"):
     ephemeral: tuple[Recorded, ...] = ()
     ring_through: int = 0
     dropped: int = 0  # ephemeral events that left the ring before they were fetched
-    log_epoch: int = 0  # in which *through* is one of its positions
+    log_epoch: int = 0  # of *through*
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True):
@@ -273,7 +273,7 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     record: Recorded
     epoch: int
     attempts: int  # this claim included
-    fallen: int = 0  # of them, how many ended with the hub: nobody knows whether it is to blame
+    fallen: int = 0  # of them, how many ended with a crashed hub; the event may not be the cause
     log_epoch: int = 0  # in which it was claimed
 
 
@@ -281,7 +281,7 @@ class Claimed(Answer, frozen=True, tag="claimed"):
     """The leased work, oldest first; empty if there is none now."""
 
     leases: tuple[Lease, ...]
-    waiting: bool = False  # where nothing was to be taken: there is some
+    waiting: bool = False  # set if the limit was 0: there is work
 
 
 class Attempted(Answer, frozen=True, tag="attempted"):
@@ -292,7 +292,7 @@ class Attempted(Answer, frozen=True, tag="attempted"):
     """
 
     attempts: int
-    fallen: int = 0  # of them, how many ended with the hub: nobody knows whether it is to blame
+    fallen: int = 0  # of them, how many ended with a crashed hub; the event may not be the cause
 
 
 class Refused(Answer, frozen=True, tag="refused"):
@@ -300,7 +300,7 @@ class Refused(Answer, frozen=True, tag="refused"):
 
     code: str
     fields: tuple[str | int | float | None, ...]
-    text: str = ""  # the same, for whoever does not know the code
+    text: str = ""  # the message, for clients that do not know the code
 
     @classmethod
     def of(cls, error: CortexError) -> "Refused":
@@ -308,10 +308,10 @@ class Refused(Answer, frozen=True, tag="refused"):
         return cls(type(error).__name__, tuple(error.args), str(error))
 
     def error(self) -> CortexError:
-        """The error that the request is refused with."""
+        """The error that this refusal carries."""
         make = REFUSALS.get(self.code)
         if make is not None:
-            with contextlib.suppress(TypeError):  # another version gives it other fields
+            with contextlib.suppress(TypeError):  # another version has other fields
                 return make(*self.fields)
         if self.code == CortexError.__name__:
             return CortexError(self.text)

@@ -1,9 +1,9 @@
-"""Which topics there are, how bodies are read, and how old ones are lifted to new schemas."""
+"""The known topics, how bodies are decoded, and how old bodies are lifted to new schemas."""
 
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -12,27 +12,37 @@ from .errors import (
     EventTooLargeError,
     SchemaUnreadableError,
     TopicUnknownError,
+    UpcasterError,
 )
-from .event import Draft, Ephemeral, Event, Placing, Recorded, placing
+from .event import FORMAT, Draft, Ephemeral, Event, Placing, Recorded, placing, readable_body
 from .limits import NAME_BYTES, NAME_CHARACTERS, is_too_long
 
 BODY_BYTES = 256 * 1024  # a larger payload is a blob
 FOREIGN = "x."  # topics of plugins: kept opaque, so that removing one never makes a log unreadable
-TOPIC_LENGTH = 128  # of such a topic
+TOPIC_LENGTH = 128  # maximum length of such a topic
 
+Lift: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 _FOREIGN_TOPIC = re.compile(r"x(\.[A-Za-z][A-Za-z0-9_-]*)+")
 
 
 class Upcaster(msgspec.Struct, frozen=True):
-    """Lifts a body of *topic* from *schema* to the next one; the map it gets is its own."""
+    """Lifts a body of *topic* from *schema* to the next one; it may change the map.
+
+    It has no other goal than the next schema, so that a chain cannot lead back.
+    """
 
     topic: str
-    schema: int  # the one it lifts from; it gives schema + 1
-    lift: Callable[[dict[str, Any]], dict[str, Any]]
+    schema: int  # the schema it lifts from, to schema + 1
+    lift: Lift
 
 
 class Vocabulary:
-    """The event classes that a bus knows, by topic."""
+    """The event classes that a bus knows, by topic.
+
+    Raises:
+        EventInvalidError: Two classes have one topic.
+        UpcasterError: The upcasters of a topic do not lead from schema 1 to its newest.
+    """
 
     def __init__(self, events: Iterable[type[Event]], upcasters: Iterable[Upcaster] = ()) -> None:
         self._classes: dict[str, type[Event]] = {}
@@ -44,7 +54,7 @@ class Vocabulary:
                 )
         self._streams = _streams_of(self._classes)
         self._kinds = {topic: _kind(cls) for topic, cls in self._classes.items()}
-        self._lifts = {(u.topic, u.schema): u.lift for u in upcasters}
+        self._lifts = _lifts_of(upcasters, self._classes)
         self._refuse_gaps()
 
     def __contains__(self, topic: str) -> bool:
@@ -54,12 +64,12 @@ class Vocabulary:
         return iter(self._classes.values())
 
     def extended(self, events: Iterable[type[Event]]) -> "Vocabulary":
-        """This vocabulary and *events*, as a new one."""
+        """A new vocabulary with *events* added."""
         lifts = [Upcaster(topic, schema, lift) for (topic, schema), lift in self._lifts.items()]
         return Vocabulary([*self._classes.values(), *events], lifts)
 
     def adopt(self, events: Iterable[type[Event]]) -> None:
-        """Know *events* too, from now on."""
+        """Add *events* to this vocabulary."""
         for cls in events:
             self._classes[cls.topic_name()] = cls
             self._kinds[cls.topic_name()] = _kind(cls)
@@ -70,7 +80,7 @@ class Vocabulary:
         return self._classes
 
     def granted_by(self, topic: str) -> str:
-        """The verb of the grant that an event of *topic* with a key takes; "" for "publish"."""
+        """The verb of the grant that a keyed event of *topic* needs; "" for "publish"."""
         cls = self._classes.get(topic)
         return cls.granted_by if cls is not None else ""
 
@@ -78,7 +88,7 @@ class Vocabulary:
         """Refuse a topic, or a family of topics, that no event of this bus has.
 
         Raises:
-            TopicUnknownError: Nothing here fits it, and it is no plugin's.
+            TopicUnknownError: No known topic matches, and it is not a plugin's.
         """
         if pattern == "*" or pattern in self._classes or pattern.startswith(FOREIGN):
             return
@@ -90,23 +100,23 @@ class Vocabulary:
         raise TopicUnknownError(pattern, near[0] if near else None)
 
     def check(self, draft: Draft, made_of: Event | None = None) -> bool:
-        """Refuse at the door what a subscriber could not read.
+        """Refuse an event that a subscriber could not read.
 
         Args:
-            draft: What is to be recorded.
-            made_of: The event of which *draft* was made, where the caller made it: then the stream
-                and the key of one of a known class are those that its body says.
+            draft: The event to record.
+            made_of: The event that *draft* was made of, if the caller made it: then stream
+                and key of a known class need not be compared with the body.
 
         Returns:
-            Whether it has a name, its stream or what it serves say, that its body need not hold.
+            Whether its stream or correlation contains a name that may be missing in its body.
 
         Raises:
-            TopicUnknownError: Neither a known topic nor a plugin's own.
+            TopicUnknownError: The topic is neither known nor a plugin's own.
             EventTooLargeError: The body is over `BODY_BYTES`.
-            EventInvalidError: It does not fit its topic, or is nothing that a plugin may say.
+            EventInvalidError: It does not fit its topic, or a plugin may not publish it.
         """
         key, serves, subject = draft.key, draft.correlation, draft.subject
-        if (  # mostly none can be too long
+        if (  # usually none can be too long
             len(draft.stream) > NAME_CHARACTERS
             or (key is not None and len(key) > NAME_CHARACTERS)
             or (serves is not None and len(serves) > NAME_CHARACTERS)
@@ -133,10 +143,10 @@ class Vocabulary:
             raise EventInvalidError(draft.topic, str(error)) from None
         if type(event) is type(made_of):
             return False
-        # Whoever is allowed a topic is not thereby allowed any stream, or to keep it off the log.
+        # A grant of a topic does not allow any stream, or an ephemeral event in its place.
         if placed(event) != (draft.stream, draft.key) or ephemeral != draft.ephemeral:
             raise EventInvalidError(draft.topic, "its stream, key or kind does not match its body")
-        # Mostly it serves the execution whose stream it is in.
+        # Usually its correlation is the execution whose stream it is in.
         return (serves is not None and serves not in draft.stream) or subject is not None
 
     def read(self, record: Recorded) -> Event:
@@ -151,8 +161,14 @@ class Vocabulary:
             raise TopicUnknownError(record.topic)
         read, schema, _, _ = kind
         if record.schema == schema:
-            return read(record.body)
+            return read(record.body) if record.format == FORMAT else self._erased(record)
         return self._lifted(record, self._classes[record.topic])
+
+    def _erased(self, record: Recorded) -> Event:
+        # Here, not at the top: it needs the vocabulary of the runtime, which this module serves.
+        from .placeholders import erased_event
+
+        return erased_event(self._classes[record.topic], record)
 
     def _check_foreign(self, draft: Draft) -> None:
         topic = draft.topic
@@ -170,7 +186,7 @@ class Vocabulary:
             raise EventInvalidError(topic, str(error)) from None
 
     def _lifted(self, record: Recorded, cls: type[Event]) -> Event:
-        body = msgspec.msgpack.decode(record.body)
+        body = msgspec.msgpack.decode(readable_body(record))
         for schema in range(record.schema, cls.schema):
             lift = self._lifts.get((record.topic, schema))
             if lift is None:
@@ -185,17 +201,40 @@ class Vocabulary:
         for topic, cls in self._classes.items():
             for schema in range(1, cls.schema):
                 if (topic, schema) not in self._lifts:
-                    raise SchemaUnreadableError(topic, schema, cls.schema, 0)
+                    problem = f"it is missing, and {cls.__name__} has schema {cls.schema}"
+                    raise UpcasterError(topic, schema, problem)
+
+
+def _lifts_of(
+    upcasters: Iterable[Upcaster], classes: Mapping[str, type[Event]]
+) -> dict[tuple[str, int], Lift]:
+    """The upcasters by where they start.
+
+    Raises:
+        UpcasterError: One leads to a schema that its event does not have, or two start at one.
+    """
+    lifts: dict[tuple[str, int], Lift] = {}
+    for each in upcasters:
+        cls = classes.get(each.topic)
+        if cls is None:
+            raise UpcasterError(each.topic, each.schema, "no event here has this topic")
+        if not 1 <= each.schema < cls.schema:
+            problem = f"the schemas of {cls.__name__} are 1 to {cls.schema}"
+            raise UpcasterError(each.topic, each.schema, problem)
+        if (each.topic, each.schema) in lifts:
+            raise UpcasterError(each.topic, each.schema, "another one starts there, too")
+        lifts[each.topic, each.schema] = each.lift
+    return lifts
 
 
 def _kind(cls: type[Event]) -> tuple[Callable[[bytes], Event], int, bool, Placing]:
-    """What is looked at of every event: its decoder, its schema, if it is ephemeral, its place."""
+    """What every event is checked with: decoder, schema, whether it is ephemeral, its place."""
     ephemeral = issubclass(cls, Ephemeral)
     return msgspec.msgpack.Decoder(cls).decode, cls.schema, ephemeral, placing(cls)
 
 
 def _streams_of(classes: Mapping[str, type[Event]]) -> frozenset[str]:
-    """The beginnings of the runtime's own streams, which are folded: no plugin writes there."""
+    """Prefixes of the runtime's own streams, which projections fold: no plugin may write there."""
     own = (cls for topic, cls in classes.items() if not topic.startswith(FOREIGN))
     return frozenset(cls.belongs[0] for cls in own) - {Event.belongs[0]}
 

@@ -20,7 +20,7 @@ ROOTS = {layer: str(Path(str(files(f"cortex.{layer}")))) for layer in LAYERS}
 class Call(NamedTuple):
     """A function that was called."""
 
-    file: str  # below cortex: "bus/hub.py"
+    file: str  # below cortex: "bus/hub/hub.py"
     name: str  # "Hub.handle"
     thread: str  # in which it was called first
 

@@ -46,14 +46,21 @@ from cortex.runtime.context.prompt_log import (
 )
 from cortex.runtime.executions.view import (
     CompiledContext,
+    DebugDocument,
     Dialogue,
     ExecutionDocument,
     ExecutionSummary,
     Fared,
+    GateResult,
+    LeftOut,
     ModelCall,
     ModelChoice,
+    PromptMessage,
+    PromptPart,
+    SectionTokens,
     Span,
     TraceDocument,
+    WaitingPrompt,
     WhyDocument,
 )
 from cortex.runtime.kernel import Config
@@ -89,13 +96,14 @@ Generated from the code; `python dev/cli_docs.py` writes it again.
   `cortex init --home FOLDER`. The first command that needs the home in your data folder makes it
   (`run`, `trigger`, `up`, `client add`, `plugin load`); commands that only read make none.
 * **Results** go to standard output, **progress** and errors to standard error. On a terminal,
-  tables are aligned and coloured (`NO_COLOR` is respected); on a pipe they are separated by tabs,
-  with a header first. `--json` prints only one JSON document there; `cortex events` prints one for
-  each line.
+  tables and trees are aligned and coloured (`NO_COLOR` is respected) and as wide as it is: a cell
+  that does not fit ends with `…`. On a pipe tables are separated by tabs, with a header first, and
+  each row is one line and whole. `--json` prints only one JSON document there; `cortex events`
+  prints one for each line.
 * **Every failure is one line** on standard error, `cortex: ...`, and an exit code from the table
   below. With `--json` it is also a document on standard output, on one line, instead of the
   command's own document: [`{"error": ...}`](#failuredocument). `CORTEX_DEBUG=1` shows the
-  traceback, `CORTEX_LOG=debug` (or `trace`, `info`) the runtime's own log.
+  traceback, `cortex --log-level LEVEL` the runtime's [log lines](observability.md#log-lines).
 * **An execution** is named by its id, or by the beginning of the id, if it is unique.
 * **The runtime.** Commands that read (`execution list`, `show`, `find`, `trace`, `events`,
   `doctor`) work while a runtime runs. Commands that record use the hub that is [up](up.md). If
@@ -104,7 +112,7 @@ Generated from the code; `python dev/cli_docs.py` writes it again.
   has ended, repeat the command.
 * `cortex completion SHELL` completes commands, options, names of processes and ids of executions.
 * Other packages add commands with an entry point in the group `cortex.commands` that names a
-  `click.Command`.
+  `click.Command`. If one fails by an exception of its own, the message names it and its package.
 """
 
 # What --json prints, by command.
@@ -113,6 +121,7 @@ SHAPES: dict[str, tuple[str, Any]] = {
     "run": ("", ExecutionDocument),
     "trigger": ("", ExecutionDocument),
     "trace": ("", TraceDocument),
+    "debug": ("", DebugDocument),
     "doctor": ("a list of", Check),
     "events query": ("a line for each", EventLine),
     "events tail": ("a line for each", EventLine),
@@ -149,6 +158,7 @@ DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     LogInside,
     CompiledContext,
     Check,
+    DebugDocument,
     Dialogue,
     Diff,
     DryRunDocument,
@@ -160,6 +170,7 @@ DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     FailureDocument,
     FixedPart,
     GateReport,
+    GateResult,
     Health,
     InitDocument,
     InspectDocument,
@@ -167,6 +178,7 @@ DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     Fared,
     FoundExecution,
     FoundProcess,
+    LeftOut,
     LineFate,
     Manifest,
     ManifestEntry,
@@ -181,10 +193,13 @@ DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     ProcessRow,
     PromptDiff,
     PromptDocument,
+    PromptMessage,
+    PromptPart,
     PromptRow,
     PromptStats,
     SectionHealth,
     SectionStats,
+    SectionTokens,
     Segment,
     SourceStats,
     Span,
@@ -193,6 +208,7 @@ DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     StepReport,
     TraceDocument,
     ValidateDocument,
+    WaitingPrompt,
     WhyDocument,
     WhyRow,
 )

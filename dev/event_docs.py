@@ -15,12 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.bus import Ephemeral, Event, Query
+from cortex.bus import Ephemeral, Event, Query, personal_fields
 from cortex.bus.events import VOCABULARY
 
 PATH = Path(__file__).parents[1] / "docs" / "events.md"
 PAST = ("began", "ed", "given", "left", "lost", "unknown", "withdrawn")
 _FIELD = re.compile(r"    (\w+): ")  # as it stands in its class
+SERVING = ("execution", "trigger")  # streams of events that are about a subject, if any is
 KINDS = ("request", "fact", "ephemeral", "query")
 HEAD = """\
 # Events: the vocabulary of the bus
@@ -40,6 +41,9 @@ log. Subscriptions match the topic, and the **key** if the class names one: `@on
 
 The log adds position, version, time, correlation, causation and source to an event. They are beside the event in the record,
 and a handler gets them as its `Delivery`: see [components.md](components.md).
+
+If an execution is about a [subject](erasure.md), all its events are stored encrypted. Once the subject is erased,
+placeholders are in the fields that are listed as personal.
 """
 
 
@@ -81,6 +85,9 @@ def _table(classes: list[type[Event]]) -> str:
 def _section(cls: type[Event]) -> str:
     lines = [f"### `{cls.topic_name()}`", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += [" · ".join(_facts(cls)), "", fields_table(cls)]
+    if cls.belongs[0] in SERVING and not issubclass(cls, Query):
+        personal = ", ".join(f"`{name}`" for name in personal_fields(cls))
+        lines += [f"Personal: {personal}\n"] if personal else []
     for inner in _structs_in(cls):
         about = inspect.cleandoc(inner.__doc__ or "")
         lines += [f"`{inner.__name__}`: {about}", "", fields_table(inner)]
@@ -99,7 +106,7 @@ def fields_table(cls: type[msgspec.Struct]) -> str:
     comments = comments_of(cls)
     lines = ["| field | type | default | |", "|---|---|---|---|"]
     for field in msgspec.structs.fields(cls):
-        note = comments.get(field.name, "").replace("|", "\\|")
+        note = (comments.get(field.name) or _described(field.type)).replace("|", "\\|")
         lines.append(f"| `{field.name}` | `{written(field.type)}` | {_default(field)} | {note} |")
     return "\n".join(lines) + "\n"
 
@@ -148,6 +155,12 @@ def written(annotation: object) -> str:
     if arguments:
         return " \\| ".join(written(each) for each in arguments)
     return "null" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))
+
+
+def _described(annotation: object) -> str:
+    """What a schema says of the field, for fields that a model fills in."""
+    extras = typing.get_args(annotation)[1:]
+    return next((d for each in extras if (d := getattr(each, "description", None))), "")
 
 
 def _bounds(meta: object) -> str:

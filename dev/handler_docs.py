@@ -12,32 +12,38 @@ from pathlib import Path
 import msgspec
 
 from cortex.runtime.kernel import Component, Serves, built_in, load
-from event_docs import fields_table
+from cortex.runtime.models import ModelDescription
+from event_docs import comments_of, fields_table
 
 PATH = Path(__file__).parents[1] / "docs" / "handlers-and-gates.md"
 HEAD = """\
-# Handlers and gates that come with Cortex
+# Actions, gates, models and tools that come with Cortex
 
 <!-- Made by `python dev/handler_docs.py` from what the components announce; a test keeps it in step. -->
 
-A step names an **action** and supplies its parameters under `with:`. A step or process names a **gate** under `gates:`, with
-its parameters as a map: `- file_exists: {path: notes.md}`. The compiler checks constant values, and the types of values from
-inputs and earlier steps. If a value is wrong only at run time, Cortex refuses it in one line: a step with `step.failed` (kind
-`refused`, not tried again), a gate with a verdict that names the field. A parameter whose value is null counts as left out.
+A **component** is a part of Cortex that handles events; each entry below names the component that serves it.
 
-Relative paths start at the workspace of the execution. Actions and gates read only plain files, because a pipe or a device
-might never end.
+* A step names an **action** and sets its parameters under `with:`.
+* A step or process names a **gate** under `gates:`, with its parameters as a map: `- file_exists: {path: notes.md}`.
+* A step that asks a **model** may allow the model to call **tools**, named under `tools:` ([more](tools.md)).
 
-Each action and tool declares its effect on the world. After a kill, Cortex runs *none* and *read* again, runs *idempotent*
-again with the same key, and never repeats *once* by itself. The effect of `shell` is *once*: if the runtime is killed, the
-program keeps running, and Cortex finds its outcome when the runtime is back. If nobody recorded how it ended, the execution
-[pauses and asks a person](executions.md#effects).
+The compiler checks constant values, and the types of values from inputs and earlier steps. If a value turns out to be wrong
+at run time, Cortex refuses it and names the field: an action ends with `step.failed` (kind `refused`, without a retry), a gate
+with a negative verdict. `null` means that the parameter is not set.
 
-For an action that *asks a model*, Cortex first compiles the step's context and asks a model. The action then gets the answer
-together with its parameters.
+Relative paths start at the *workspace*, the folder in which the execution works. Actions and gates read only regular files,
+because a read from a pipe or a device might never end.
 
-If a result has the field `context`, later steps that `carry:` the step see what is in that field. Otherwise they see the whole
-result as JSON. To write your own action or gate, see [components.md](components.md).
+Each action and tool declares its **effect** on the world. After a kill, Cortex runs an action with the effect *none* or *read*
+again, runs an *idempotent* one again with the same key, and never repeats *once* by itself. The effect of `shell` is *once*: if
+the runtime is killed, the program keeps running, and the next runtime finds its outcome. If nobody recorded the outcome, the
+execution [pauses and asks a person](executions.md#effects).
+
+If an action *asks a model*, Cortex first compiles the prompt of the step and asks a model. Then it runs the action with the
+answer and the parameters.
+
+If a result has the field `context`, later steps that `carry:` this step see only that field. Otherwise they see the whole
+result as JSON. To write your own action or gate, see [components](components.md).
 """
 
 
@@ -73,11 +79,12 @@ def _served(kind: str) -> Iterator[tuple[type[Component], Serves]]:
 
 def _section(component: type[Component], serves: Serves) -> Iterator[str]:
     yield f"### `{serves.name}`\n"
-    yield f"{inspect.cleandoc(component.__doc__ or '')}\n"
+    yield f"{_about(component, serves)}\n"
     yield " · ".join(_traits(component, serves)) + "\n"
     if serves.kind == "model":
-        lines = [f"| `{name}` | `{value}` |" for name, value in serves.traits.items()]
-        yield "\n".join(["| trait | |", "|---|---|", *lines]) + "\n"
+        notes = comments_of(ModelDescription)
+        lines = [f"| `{k}` | `{v}` | {notes.get(k, '')} |" for k, v in serves.traits.items()]
+        yield "\n".join(["| field | value | |", "|---|---|---|", *lines]) + "\n"
         return
     if serves.parameters is None:
         yield "It takes no parameters.\n"
@@ -89,9 +96,17 @@ def _section(component: type[Component], serves: Serves) -> Iterator[str]:
         yield fields_table(serves.result)
 
 
+def _about(component: type[Component], serves: Serves) -> str:
+    """What one of them does: the component's docstring describes all that it serves."""
+    if serves.kind == "tool":
+        return f"{str(serves.traits['description']).rstrip('.')}."
+    together = sum(each.kind == serves.kind for each in component.serves) > 1
+    return inspect.cleandoc((serves.parameters if together else component).__doc__ or "")
+
+
 def _traits(component: type[Component], serves: Serves) -> Iterator[str]:
     yield f"component `{component.component_name()}`"
-    if serves.kind == "action":
+    if serves.kind in ("action", "tool"):
         yield f"effect *{serves.declares() or 'once'}*"
         if serves.traits.get("asks_model"):
             yield "asks a model"

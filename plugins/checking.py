@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from cortex.bus import CortexError, Query
+from cortex.runtime.access import SUBSCRIBE
 from cortex.runtime.kernel import (
     EFFECTIVE,
     VERSION,
@@ -15,7 +16,7 @@ from cortex.runtime.kernel import (
     routes_of,
 )
 
-from .granted import Granted
+from .granted import Granted, client_of, may_answer
 from .manifest import Manifest
 
 
@@ -30,11 +31,11 @@ class Description(Struct, frozen=True):
 def described(
     manifest: Manifest, broken: Callable[[BaseException], object] = lambda _: None
 ) -> Description:
-    """What *manifest* and the components that it names come to; they are imported for it.
+    """Describe *manifest* with the components that it names, which are imported for that.
 
     Args:
-        manifest: What the plugin says.
-        broken: Is given what a module raised that could not be imported, once for each module.
+        manifest: Of the plugin.
+        broken: Called with the error of each module that could not be imported.
 
     Raises:
         PluginInvalidError: The manifest is wrong.
@@ -60,7 +61,7 @@ def described(
                 broken(error.__cause__)
         except CortexError as error:
             problems.append(str(error))
-    if not unread:  # else nobody can tell what its components serve
+    if not unread:  # otherwise it is unknown what its components serve
         problems += _effects(manifest, classes)
     if not manifest.fits(VERSION):
         problems.append(f"it works with Cortex {manifest.cortex}, and this is {VERSION}")
@@ -78,14 +79,14 @@ def problems_of(manifest: Manifest) -> list[str]:
 
 
 def _uncovered(manifest: Manifest, component: type[Component]) -> Iterator[str]:
-    asked = Granted.of(manifest.parts())
+    asked = Granted.of(manifest.parts()).permissions(client_of(manifest.name))
     for route in routes_of(component):
         topic = route.event.topic_name()
         if issubclass(route.event, Query):
-            if not asked.may_answer(manifest.name, topic):
+            if not may_answer(asked, manifest.name, topic):
                 own = f"x.{manifest.name}."
                 yield f"{component.__name__} answers {topic!r}: name it in subscribes, as {own}..."
-        elif not asked.may_see((topic, route.key)):
+        elif not asked.allows_key(SUBSCRIBE, topic, route.key):
             pattern = f"{topic}={route.key}" if route.key else topic
             yield f"{component.__name__} handles {pattern!r}: name it in subscribes"
 

@@ -1,19 +1,19 @@
-"""What can go wrong with plugins.
+"""The errors of plugins.
 
 CortexError
-├── PluginInvalidError       a manifest is not made as manifests are
+├── PluginInvalidError       a manifest is invalid
 ├── PluginUnknownError       no plugin of that name is installed
-└── PluginRefusedError       it is there, and it cannot be done so
-    ├── NotConfirmedError    nobody confirmed what it asks for
-    ├── PluginSilentError    its package does not say what it is
-    └── UnconfinedError      no sandbox holds here, and nobody said that this is fine
+└── PluginRefusedError       the plugin is installed, and the request cannot be carried out
+    ├── NotConfirmedError    its requests were not confirmed
+    ├── PluginSilentError    its package gives no manifest
+    └── UnconfinedError      no sandbox works here, and that was not accepted
 """
 
 from collections.abc import Sequence
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
-NOT_FOUND = 3  # as the command line says of everything that is not there
+NOT_FOUND = 3  # the command line's exit code for every missing object
 
 
 class PluginInvalidError(CortexError):
@@ -44,12 +44,11 @@ class PluginUnknownError(CortexError, LookupError):
         )
 
 
+@with_fields
 class PluginRefusedError(CortexError):
-    """What was asked for cannot be done as things stand."""
+    """The request cannot be carried out at present."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    problem: str
 
     def __str__(self) -> str:
         return self.problem
@@ -72,7 +71,7 @@ class NotConfirmedError(PluginRefusedError):
 
 
 class UnconfinedError(PluginRefusedError):
-    """No sandbox holds here, and nobody said that this is fine."""
+    """No sandbox works here, and the user has not accepted that."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)

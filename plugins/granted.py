@@ -1,4 +1,4 @@
-"""What a plugin was granted, read from the parts that were confirmed: pure, and deny by default."""
+"""The rights of a plugin, from the confirmed parts of its manifest: pure, and deny by default."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cortex.bus import FOREIGN, Draft, Filter, Pair
+from cortex.bus import FOREIGN, Draft, Pair
 from cortex.bus.events import GrantGiven, ModelInvoke
+from cortex.runtime.access import PUBLISH, READ, SUBSCRIBE, WORK, Permissions
 
 from .manifest import ASK_MODELS, FileWant, Manifest
 
@@ -27,7 +28,7 @@ class Granted(Struct, frozen=True):
 
     @classmethod
     def of(cls, parts: Iterable[str]) -> "Granted":
-        """What the parts of a manifest that were granted come to; others mean nothing."""
+        """The rights that the granted parts of a manifest give; unknown parts give none."""
         said: dict[str, list[str]] = {}
         for part in parts:
             kind, _, what = part.partition(":")
@@ -50,23 +51,24 @@ class Granted(Struct, frozen=True):
             models=models,
         )
 
-    def may_publish(self, draft: Draft) -> bool:
-        """Whether it may say this."""
-        if draft.topic == ASK_MODELS and _model_of(draft) not in self.models:
-            return False
-        return Filter.of(self.publish).matches(draft.topic)
+    def permissions(self, client: str, names: Sequence[str] = ()) -> Permissions:
+        """What its *client*, which hosts the components *names*, may do with topics and keys."""
+        return Permissions(
+            client,
+            {
+                PUBLISH: [(topic, None) for topic in self.publish],
+                **dict.fromkeys((SUBSCRIBE, WORK, READ), self.subscribe),
+            },
+            names=names,
+            workspaces=self.workspaces,
+        )
 
-    def may_see(self, pair: Pair) -> bool:
-        """Whether it may subscribe to this topic, family or key."""
-        return Filter(self.subscribe).matches(*pair)
-
-    def may_answer(self, plugin: str, topic: str) -> bool:
-        """Whether *plugin* may answer the queries of this topic, which nobody else then can."""
-        own = f"{FOREIGN}{plugin}."
-        return topic.startswith(own) and self.may_see((topic, None))
+    def may_ask(self, draft: Draft) -> bool:
+        """Whether *draft* asks no model, or one that it was granted."""
+        return draft.topic != ASK_MODELS or _model_of(draft) in self.models
 
     def grant(self, client: str, token_sha256: str, names: Sequence[str]) -> GrantGiven:
-        """The grant of its client, by topic; keys are held by the guard beside the hub."""
+        """The grant of its client, by topic; keys are checked by the gateway."""
         topics = tuple(sorted({topic for topic, _ in self.subscribe}))
         return GrantGiven(
             client=client,
@@ -108,7 +110,7 @@ def chosen(manifest: Manifest, only: Sequence[str], without: Sequence[str]) -> t
     """The parts of *manifest* that are granted: all, or *only* these, and never those *without*.
 
     Raises:
-        ValueError: It does not ask for one that is named; the message says which there are.
+        ValueError: A named part is not in it; the message lists the parts.
     """
     asked = manifest.parts()
     for part in (*only, *without):
@@ -118,8 +120,15 @@ def chosen(manifest: Manifest, only: Sequence[str], without: Sequence[str]) -> t
     return tuple(part for part in (only or asked) if part not in without)
 
 
+def may_answer(permissions: Permissions, plugin: str, topic: str) -> bool:
+    """Whether *plugin* may answer the queries of this topic, as its only answerer."""
+    return topic.startswith(f"{FOREIGN}{plugin}.") and permissions.allows_key(
+        SUBSCRIBE, topic, None
+    )
+
+
 def client_of(plugin: str) -> str:
-    """The name of a plugin's client, which is the source of what it publishes by itself."""
+    """The name of a plugin's client, which is the source of its own events."""
     return f"plugin.{plugin}"
 
 

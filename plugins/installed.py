@@ -1,7 +1,10 @@
-"""Which plugins are installed: by entry point, without running anything of theirs."""
+"""Which plugins are installed: by entry point, without running their code."""
 
 import importlib
+import json
 import re
+import site
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
@@ -11,17 +14,23 @@ from pathlib import Path
 from msgspec import Struct
 
 from cortex.bus.events import PluginLoad
+from cortex.runtime.isolation import environment_for, interpreter
 from cortex.runtime.kernel import why_not_imported
 
 from .errors import PluginRefusedError, PluginUnknownError
 from .manifest import Manifest
-from .search_path import asked_of_python, search_path
 
 GROUP = "cortex.plugins"
 OURS = "cortex-runtime"  # plugins of this package come with Cortex, and run beside the hub
 HERE = "cortex.plugins."  # where they are
 
 _SEPARATORS = re.compile(r"[-_.]+")
+ASK_S = 30.0
+ASK = """
+import importlib.util, json, sys
+spec = importlib.util.find_spec(sys.argv[1])
+print(json.dumps([*(spec.submodule_search_locations or [spec.origin])] if spec else []))
+"""
 
 
 class Installed(Struct, frozen=True):
@@ -32,10 +41,11 @@ class Installed(Struct, frozen=True):
     package: str  # that brings it
     version: str  # of that package
     root: str = ""  # the folder that the package is installed in
+    summary: str = ""  # of the package, by its metadata
 
     @property
     def built_in(self) -> bool:
-        """Whether it comes with the Cortex that runs, whatever its package calls itself."""
+        """Whether it ships with the running Cortex; its package name alone is no proof."""
         if self.package != OURS or not self.where.startswith(HERE):
             return False
         names = self.where.partition(":")[0].removeprefix(HERE).split(".")
@@ -91,7 +101,7 @@ def manifest_here(plugin: Installed) -> Manifest:
     """The manifest, imported into this process: only for plugins that are trusted.
 
     Raises:
-        PluginRefusedError: There is none at the place that its package names.
+        PluginRefusedError: There is no manifest at the place that its package names.
     """
     module, _, name = plugin.where.partition(":")
     sys.path += [folder for folder in search_path() if folder not in sys.path]
@@ -128,4 +138,58 @@ def _of(point: EntryPoint) -> Installed:
         return Installed(point.name, point.value, "", "")
     # A name as in the metadata: `cortex_runtime` is the same package as `cortex-runtime`.
     package = _SEPARATORS.sub("-", str(dist.name)).lower()
-    return Installed(point.name, point.value, package, dist.version, str(dist.locate_file("")))
+    root = str(dist.locate_file(""))
+    summary = str(dist.metadata.json.get("summary", ""))
+    return Installed(point.name, point.value, package, dist.version, root, summary)
+
+
+def search_path() -> list[str]:
+    """The search path of this process, and what the `.pth` files name by now.
+
+    Python reads those at its start alone, and what is installed as editable later is named there.
+    Lines of them that are code are not run.
+    """
+    importlib.invalidate_caches()
+    return list(dict.fromkeys([*sys.path, *_named()]))
+
+
+def asked_of_python(top: str) -> list[Path]:
+    """The folders or file of the module *top* in a newly started Python; nothing is imported.
+
+    For editable installs with an import hook, which are on no search path.
+    """
+    command = interpreter("-c", ASK, top)
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=ASK_S,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            env=environment_for(),
+        )
+        said = json.loads(done.stdout.splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return []
+    return [Path(each) for each in said if each and Path(each).is_absolute()]
+
+
+def _named() -> Iterator[str]:
+    folders = [*site.getsitepackages()]
+    if site.ENABLE_USER_SITE:
+        folders.append(site.getusersitepackages())
+    for folder in map(Path, folders):
+        for file in sorted(folder.glob("[!.]*.pth")):
+            yield from _lines(file)
+
+
+def _lines(file: Path) -> Iterator[str]:
+    try:
+        text = file.read_text("utf-8-sig", errors="replace")
+    except OSError:  # it was uninstalled meanwhile
+        return
+    for line in map(str.strip, text.splitlines()):
+        if line and not line.startswith(("#", "import ", "import\t")):
+            named = file.parent / line
+            if named.exists():
+                yield str(named)

@@ -1,4 +1,4 @@
-"""What a plugin says about itself: what it is made of, and everything that it asks for."""
+"""The manifest of a plugin: its components, and everything that it requests."""
 
 import hashlib
 import re
@@ -14,9 +14,9 @@ from cortex.runtime.access import GUARDED
 
 from .errors import PluginInvalidError
 
-# What the runtime alone says: a plugin that could would grant itself the rest.
+# Topics for the runtime only: a plugin that may publish them could grant itself the rest.
 RESERVED = ("client", "component", "gc", "grant", "plugin", "runtime", "subject")
-MEMORY_MB = 2_048  # of a plugin that says nothing of it
+MEMORY_MB = 2_048  # of a plugin without an own limit
 MOST = {"events_per_s": 20_000, "memory_mb": 16_384, "restarts": 100, "silent_s": 600}
 ASK_MODELS = "model.invoke"  # goes with `wants.models`, which names those it may ask
 
@@ -36,7 +36,7 @@ class FileWant(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Wants(Struct, frozen=True, forbid_unknown_fields=True):
-    """What it needs beside events; nothing of it is there unless it is granted."""
+    """Needs beside events; each is available only if granted."""
 
     files: tuple[FileWant, ...] = ()
     network: bool = False
@@ -50,17 +50,17 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     events_per_s: int = 2_000  # of what it publishes, over a few seconds
     memory_mb: int = MEMORY_MB  # data of each of its processes; 0 for the default
     restarts: int = 5  # in a row, before it is given up
-    silent_s: float = 60.0  # its process says every second that it is there; after this it hangs
+    silent_s: float = 60.0  # without a sign of life, which is due every second; then it hangs
 
     def told(self) -> str:
-        """In words, for whoever confirms them."""
+        """In words, for the person who confirms them."""
         return (
             f"at most {self.events_per_s:,} events/s and {self.memory_mb or MEMORY_MB:,} MB a "
             f"process, {self.restarts} restarts in a row, {self.silent_s:g} s of silence"
         )
 
     def bounds(self) -> dict[str, float]:
-        """What they come to, by name."""
+        """The limits by name."""
         return {**msgspec.structs.asdict(self), "memory_mb": self.memory_mb or MEMORY_MB}
 
     def beyond(self, confirmed: Mapping[str, float]) -> bool:
@@ -107,7 +107,7 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return SpecifierSet(self.cortex).contains(cortex_version, prereleases=True)
 
     def digest(self) -> str:
-        """SHA-256 of all that it says, hex: who confirmed one manifest did not confirm another."""
+        """SHA-256 of the whole manifest, hex: a confirmation is valid for this digest only."""
         said = msgspec.to_builtins(self)
         if not self.effects:
             del said["effects"]  # which those that were confirmed before it was there do not have
@@ -134,7 +134,7 @@ def read_manifest(data: bytes) -> Manifest:
     """The manifest that *data*, JSON, holds, checked.
 
     Raises:
-        PluginInvalidError: It is none, or something is wrong with it.
+        PluginInvalidError: It is not a manifest, or has an error.
     """
     try:
         return msgspec.json.decode(data, type=Manifest).check()
@@ -188,9 +188,9 @@ def _published(manifest: Manifest, topic: str) -> Iterator[str]:
         if not topic.startswith(own):
             yield f"publishes {topic}: its own topics start with {own}"
     elif topic.partition(".")[0] in RESERVED:
-        yield f"publishes {topic}: {topic.partition('.')[0]}.* is said by the runtime alone"
+        yield f"publishes {topic}: only the runtime publishes {topic.partition('.')[0]}.*"
     elif GUARDED.matches(topic):
-        yield f"publishes {topic}: the runtime alone says it"
+        yield f"publishes {topic}: only the runtime may publish it"
     elif topic not in VOCABULARY:
         yield f"publishes {topic}: that is not a topic; its own start with {own}"
     elif topic == ASK_MODELS and not manifest.wants.models:

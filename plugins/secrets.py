@@ -21,7 +21,7 @@ def secret(home: Path, name: str, environment: Mapping[str, str] = os.environ) -
     """The secret called *name*: a variable of the environment, or a file keys/secrets/NAME.
 
     Raises:
-        PluginRefusedError: There is none, or others may read its file.
+        PluginRefusedError: It is missing, or others may read its file.
     """
     if not _NAME.fullmatch(name):
         raise PluginRefusedError(

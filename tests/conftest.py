@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from cortex.actors.library import library_sources
 from cortex.runtime.kernel import Home, Runtime
 
+from . import prestarted
 from .staff_world import ANSWERING, QUICK, World
 
 # Homes that tests make are trusted in a folder of their own; all that they start inherits it.
@@ -44,6 +45,21 @@ settings.load_profile("steady")
 # A shell that starts a command in the background has it ignore Ctrl-C, and so all that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+prestarted.install()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def starts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How the tests of this module start `cortex`: forked, unless it says otherwise."""
+    with prestarted.in_full(getattr(request.module, "STARTED_IN_FULL", False)):
+        yield
+
+
+def pytest_unconfigure() -> None:
+    """Leave no process behind."""
+    prestarted.uninstall()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

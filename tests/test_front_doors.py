@@ -5,6 +5,8 @@ import importlib
 import re
 import subprocess
 import sys
+import tomllib
+from fnmatch import fnmatch
 from importlib.resources import files
 from pathlib import Path
 
@@ -72,10 +74,10 @@ def shown_to_type_checkers(tree: ast.Module) -> list[ast.stmt]:
 def test_a_name_of_a_front_is_not_hidden_by_a_file_that_is_called_so() -> None:
     script = """
 import importlib, sys
-importlib.import_module("cortex.runtime.processes.parse")
-from cortex.runtime.processes import parse
-assert callable(parse), parse
-assert sys.modules["cortex.runtime.processes.parse"].parse is parse
+importlib.import_module("cortex.runtime.sessions.dry_run")
+from cortex.runtime.sessions import dry_run
+assert callable(dry_run), dry_run
+assert sys.modules["cortex.runtime.sessions.dry_run"].dry_run is dry_run
 """
 
     subprocess.run([sys.executable, "-I", "-c", script], check=True)
@@ -91,3 +93,25 @@ def test_the_stubs_are_in_step_with_the_front_doors() -> None:
     )
 
     assert done.returncode == 0, done.stdout
+
+
+def test_pyright_looks_strictly_at_each_file_that_the_module_cortex_takes_names_from() -> None:
+    settings = ROOT / "pyproject.toml"
+    if not settings.is_file():
+        pytest.skip("pyproject.toml is not beside these tests")
+    cortex = importlib.import_module("cortex")
+    sources = {
+        getattr(getattr(cortex, name), "__module__", f"cortex.{name}") for name in cortex.__all__
+    }
+    paths = {source.removeprefix("cortex.").replace(".", "/") + ".py" for source in sources}
+    included = tomllib.loads(settings.read_text())["tool"]["pyright"]["include"]
+
+    left = [
+        path
+        for path in paths
+        if path.split("/")[0] in LAYERS
+        and not any(fnmatch(path, each) or path.startswith(f"{each}/") for each in included)
+    ]
+
+    assert len(paths) > 10
+    assert left == []

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cortex.bus.events import VOCABULARY
+
 LAYERS = ["bus", "runtime", "actors", "plugins"]  # lowest first
+# What the bus records by itself: of its log, of its clients, and of what it grants them.
+OF_THE_BUS = {"log", "client", "grant"}
 FOLDERS = {layer: Path(str(files(f"cortex.{layer}"))) for layer in LAYERS}
 
 
@@ -110,6 +114,61 @@ def test_rooms_of_the_actors_do_not_import_each_other_in_circles() -> None:
             edges.setdefault(room, set()).update(targets - {room})
 
     assert circles(edges) == []
+
+
+# A room that holds others has files below them and files above them. So each of its files is
+# looked at by itself, and a room that holds no other as one: then no circle has to be allowed.
+AROUND = {room.rpartition(".")[0] for room in ROOMS} - {""}
+
+
+def place_of(name: str) -> str:
+    """The room of a module; of one in a room that others are in, the module itself."""
+    room = room_of(name)
+    if room not in AROUND:
+        return room
+    return f"{name}/" if name == room else name
+
+
+def test_rooms_in_a_room_do_not_import_each_other_in_circles() -> None:
+    edges: dict[str, set[str]] = {}
+    for name in MODULES:
+        place = place_of(name)
+        targets = {place_of(target) for target, _, _ in imports_of(name) if target in MODULES}
+        edges.setdefault(place, set()).update(targets - {place})
+
+    assert [each for each in circles(edges) if each in ROOMS] == []
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in MODULES if n.startswith("bus") and not n.startswith("bus.events")]
+)
+def test_the_bus_knows_no_event_of_whoever_uses_it(name: str) -> None:
+    classes = {cls.__name__ for cls in VOCABULARY if family(cls.topic_name()) not in OF_THE_BUS}
+    topics = {topic for topic in VOCABULARY.classes() if family(topic) not in OF_THE_BUS}
+
+    for node in ast.walk(ast.parse(MODULES[name][0].read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and "events" in (node.module or "").split("."):
+            found = {alias.name for alias in node.names} & classes
+            assert not found, f"{name}:{node.lineno} imports {found}: that is for the WorkPolicy"
+        elif isinstance(node, ast.Constant):
+            said = f"{name}:{node.lineno} names {node.value!r}: that is for the WorkPolicy"
+            assert node.value not in topics, said
+
+
+def test_the_vocabulary_stands_on_modules_that_know_no_event() -> None:
+    reached, waiting = set[str](), [n for n in MODULES if n.startswith("bus.events")]
+    while waiting:
+        found = {target for target, _, _ in imports_of(waiting.pop())} - reached
+        reached |= found
+        waiting += found
+
+    below = {name for name in reached if not name.startswith("bus.events")}
+    assert below == {"bus.errors", "bus.event", "bus.limits", "bus.placeholders", "bus.vocabulary"}
+
+
+def family(topic: str) -> str:
+    """What the events of *topic* are about."""
+    return topic.partition(".")[0]
 
 
 def circles(edges: dict[str, set[str]]) -> list[str]:

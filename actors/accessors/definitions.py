@@ -1,4 +1,4 @@
-"""Which definitions there are: a fold of what was compiled, and what a compilation changes."""
+"""The known definitions: a fold of compilations, and the changes of a new one."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -32,7 +32,7 @@ MOST_BYTES = 192 * 1024  # of findings in one event, as JSON
 
 
 class DefinitionsSnapshot(msgspec.Struct, frozen=True):
-    """What a snapshot holds."""
+    """The contents of a snapshot."""
 
     sources: dict[str, str]
     compiled: tuple[ProcessCompiled, ...]
@@ -42,20 +42,20 @@ class DefinitionsSnapshot(msgspec.Struct, frozen=True):
 
 
 class Definitions:
-    """Compiled processes and interfaces by name and version, and the sources they stand in."""
+    """Compiled processes and interfaces by name and version, and their sources."""
 
     def __init__(self, blobs: Blobs) -> None:
         self.sources: dict[str, str] = {}  # digest of the text's blob, by file
-        self.rejections = Rejections()  # of files; an older form may be among the sources
+        self.rejections = Rejections()  # of files; an older accepted form may be in the sources
         self._blobs = blobs
         self._compiled: dict[tuple[str, int], ProcessCompiled] = {}
         self._missing: dict[str, tuple[str, ...]] = {}  # by name
         self._retired: dict[tuple[str, int], str] = {}  # reason by name and version
 
     def fold(self, event: Event) -> None:
-        """Take in what was said of a definition."""
+        """Apply an event about a definition."""
         if isinstance(event, ProcessRejected):
-            event = msgspec.structs.replace(event, diagnostics=())  # the log has them
+            event = msgspec.structs.replace(event, diagnostics=())  # they stay in the log
         self.rejections.fold(event, self.sources)
         match event:
             case ProcessCompiled():
@@ -72,7 +72,7 @@ class Definitions:
                 self.drop(event.files)
 
     def kept(self) -> DefinitionsSnapshot:
-        """All of it, for `restore`."""
+        """The state, for `restore`."""
         retired = tuple((*key, reason) for key, reason in self._retired.items())
         return DefinitionsSnapshot(
             dict(self.sources),
@@ -83,7 +83,7 @@ class Definitions:
         )
 
     def restore(self, kept: DefinitionsSnapshot) -> None:
-        """Take up what `kept` gave."""
+        """Restore the state from `kept`."""
         self.sources = dict(kept.sources)
         self._compiled = {(e.name, e.process_version): e for e in kept.compiled}
         self._missing = dict(kept.missing)
@@ -91,7 +91,7 @@ class Definitions:
         self.rejections.by_file = {each.file: each for each in kept.rejected}
 
     def drop(self, files: Iterable[str]) -> None:
-        """Forget files that are gone, or hold nothing any more."""
+        """Forget files that are gone or empty."""
         for file in files:
             self.sources.pop(file, None)
             self.rejections.by_file.pop(file, None)
@@ -101,7 +101,7 @@ class Definitions:
         return known_sources(self._compiled.values())
 
     def changes(self, compilation: Compilation, sources: Mapping[str, str]) -> Iterator[Event]:
-        """What *compilation* of *sources* changes, as events; they are not folded yet."""
+        """The changes of *compilation* of *sources* as events, which are not folded yet."""
         found: set[str] = set()
         for (file, _), unit in compilation.units.items():
             if unit.linked is None:
@@ -112,7 +112,7 @@ class Definitions:
             before = self._compiled.get((event.name, event.process_version))
             retired = (event.name, event.process_version) in self._retired
             back = event.name in self._missing or retired
-            # A file that is put back to what it once held changes nothing but the file.
+            # A file that goes back to an earlier content changes only the file.
             if back or before != event or self.sources.get(file) != event.source:
                 yield event
         for name, newest in self._newest().items():
@@ -154,7 +154,7 @@ class Definitions:
         try:
             data = self._blobs.get(digest)
         except CortexError:
-            return None  # a blob that is gone costs a description here, and is told by `doctor`
+            return None  # without its blob there is no description here; `doctor` reports the blob
         return _linked(data)
 
     def _event(self, linked: Linked, source_digest: str, file: str, source: str) -> ProcessCompiled:
@@ -170,7 +170,7 @@ class Definitions:
         )
 
     def _newest(self) -> dict[str, ProcessCompiled]:
-        """The newest version of each; a retired one only where there is no other."""
+        """The newest version of each; a retired one only if there is no other."""
         newest: dict[str, ProcessCompiled] = {}
         for key in sorted(self._compiled, key=lambda key: (key not in self._retired, key)):
             newest[key[0]] = self._compiled[key]
@@ -179,10 +179,10 @@ class Definitions:
     def _outdated(
         self, name: str, compilation: Compilation, sources: Mapping[str, str]
     ) -> Iterator[Event]:
-        """Retire versions whose file is gone, while others of that name are there.
+        """Retire versions whose file is gone, if other versions of that name exist.
 
-        One that another took the place of in its file can still be named by its number. What comes
-        with Cortex and what is the user's are not versions of the same.
+        A version that a newer one replaced in its file can still be named by its number. Shipped
+        processes and the user's are never versions of the same process.
         """
         units = [unit for unit in compilation.units.values() if unit.name == name]
         shipped = all(is_shipped(unit.key[0]) for unit in units)
@@ -221,7 +221,7 @@ class Definitions:
 
 
 def plain(diagnostics: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
-    """*diagnostics* as events hold them, equal to what is read back; no more than fit into one."""
+    """*diagnostics* as events hold them, in the form that is read back; at most as many as fit."""
     found = [msgspec.json.encode(each) for each in diagnostics]
     size_bytes = 0
     for number, each in enumerate(found):

@@ -1,4 +1,4 @@
-"""The accessor of execution records: keeps the projections at the head, answers what is asked."""
+"""The accessor of execution records: keeps the projections up to date, answers queries."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -21,18 +21,21 @@ from cortex.bus.events import (
     ExecutionRated,
     ExecutionRequest,
     ExecutionStarted,
+    MetricsAnswer,
+    MetricsGet,
 )
-from cortex.runtime.executions import ExecutionRecords, fold, list_executions
+from cortex.runtime.executions import PROJECTIONS, ExecutionRecords, fold, list_executions
 from cortex.runtime.kernel import Component, Delivery, Home, on
-from cortex.runtime.projections import EventIndex, Runner, snapshot
+from cortex.runtime.metrics import MetricsProjection, document_of, stored
+from cortex.runtime.projections import Runner, snapshot
 
 from .following import Following
 
 
 class ExecutionRecordAccessor(Component):
-    """Projects executions and the query index whenever an execution comes to a stop.
+    """Projects executions and the query index whenever an execution stops.
 
-    It is ready at once, however much it has to project: an answer says for which position it holds.
+    It is ready before it has projected everything: each answer has the position it is valid for.
     """
 
     def __init__(
@@ -49,18 +52,18 @@ class ExecutionRecordAccessor(Component):
         self._following: Following | None = None
 
     def on_start(self) -> None:
-        """Open the projections and set out for the head."""
+        """Open the projections and begin to catch up."""
         try:
-            runner = Runner.open(self._path, [ExecutionRecords(), EventIndex()])
+            runner = Runner.open(self._path, PROJECTIONS)
             following = Following(runner, self._log)
-            following.step()  # lets the file go where it fails
+            following.step()  # closes the file on a failure
         except BaseException:
             self._clean_up()
             raise
         self._following = following
 
     def on_stop(self) -> None:
-        """Go on towards the head once more: who reads without a runtime has the projections."""
+        """Catch up once more, for readers without a runtime."""
         try:
             if self._following is not None:
                 self._following.close()
@@ -78,15 +81,15 @@ class ExecutionRecordAccessor(Component):
     @on(ExecutionPaused)
     @on(ExecutionRated)
     def stopped(self, event: Event, delivery: Delivery) -> None:
-        """Project what has come."""
+        """Project new events."""
         if self._following is not None and self._following.position < delivery.position:
             self._following.step()
 
     @on(ExecutionGet)
     def get(self, event: ExecutionGet, delivery: Delivery) -> Iterator[Event]:
-        """One execution, folded from its stream; none where several begin with what was asked.
+        """One execution, folded from its stream; none if the prefix fits several.
 
-        One that is named in full is found before it is projected, too.
+        A full id is found even before it is projected.
         """
         if self._following is not None:
             self._following.step()
@@ -104,7 +107,7 @@ class ExecutionRecordAccessor(Component):
 
     @on(ExecutionList)
     def listed(self, event: ExecutionList, delivery: Delivery) -> Iterator[Event]:
-        """The newest executions that fit."""
+        """The newest executions that match."""
         if self._following is not None:
             self._following.step()
         with snapshot(self._path, ExecutionRecords.name) as view:
@@ -120,15 +123,25 @@ class ExecutionRecordAccessor(Component):
         plain = tuple(msgspec.structs.asdict(row) for row in rows)
         yield ExecutionAnswer(executions=plain, position=position)
 
+    @on(MetricsGet)
+    def metrics(self, event: MetricsGet, delivery: Delivery) -> Iterator[Event]:
+        """The metrics, as far as they are folded."""
+        if self._following is not None:
+            self._following.step()
+        with snapshot(self._path, MetricsProjection.name) as view:
+            found = document_of(stored(view.connection), view.position)
+        plain = tuple(msgspec.structs.asdict(row) for row in found.metrics)
+        yield MetricsAnswer(position=found.position, bounds_s=found.bounds_s, metrics=plain)
+
 
 _BEGUN = {ExecutionRequest.topic_name(), ExecutionStarted.topic_name()}
 
 
 def _meant(connection: sqlite3.Connection, begins: str) -> str:
-    """The execution of that id, or the only one whose id begins so; empty where there is none."""
+    """The execution of that id, or the only one with that prefix; empty if there is none."""
     rows = connection.execute(
         "select execution_id from executions where substr(execution_id, 1, ?) = ? "
-        "order by execution_id limit 2",  # of several the exact one comes first
+        "order by execution_id limit 2",  # an exact match comes first
         (len(begins), begins),
     ).fetchall()
     ids = [str(row[0]) for row in rows]

@@ -1,4 +1,4 @@
-"""The accessor of the knowledge store: finds passages for steps, and answers what is asked."""
+"""The accessor of the knowledge store: finds passages for steps, and answers queries."""
 
 from collections.abc import Iterator
 
@@ -15,18 +15,17 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Component, Config, Delivery, Home, on
 from cortex.runtime.log import Blobs
-from cortex.runtime.retrieval import RetrievalError
+from cortex.runtime.retrieval import MOST_PASSAGES, TOKENS, RetrievalError
 
 from ..opened_knowledge import LONGEST_ASKED, OpenedKnowledge, told
 
-MOST_PASSAGES = 100  # in one answer
 EMPTY = "an empty text finds nothing: say what to find"
 
 
 class KnowledgeStoreAccessor(Component):
-    """Keeps the store at what stands in the files, and looks into it.
+    """Keeps the store up to date with the files, and searches it.
 
-    It computes, so it runs in a process of its own, which starts with the first question.
+    It runs in its own process, because it computes; the process starts with the first query.
     """
 
     cpu = True
@@ -38,14 +37,22 @@ class KnowledgeStoreAccessor(Component):
         self._knowledge = OpenedKnowledge(home, config, blobs.put)
 
     def on_stop(self) -> None:
-        """Let the store go."""
+        """Close the store."""
         self._knowledge.close()
 
     @on(KnowledgeRequest)
     def request(self, event: KnowledgeRequest, delivery: Delivery) -> Iterator[Event]:
-        """The passages for a step; a store that cannot be used is its answer, too."""
+        """The passages for a step; if the store cannot be used, the answer says so."""
+        if event.found:
+            yield _requested(event, found=event.found)
+            return
         try:
-            indexed, found = self._knowledge.find(event.texts, event.limit, event.under)
+            indexed, found = self._knowledge.find(
+                event.texts,
+                event.limit,
+                event.under,
+                TOKENS if event.tokens is None else event.tokens,
+            )
         except RetrievalError as error:
             yield _requested(event, problem=str(error))
             return
@@ -54,14 +61,14 @@ class KnowledgeStoreAccessor(Component):
             event,
             topics=tuple(dict.fromkeys(one.topic or one.path for one in found.passages)),
             found=self._blobs.put(msgspec.json.encode(found)),
-            notes=found.notes,
+            notes=found.notes_and_caution(),
         )
 
     @on(KnowledgeIndex)
     def index(self, event: KnowledgeIndex, delivery: Delivery) -> Iterator[Event]:
-        """Look at the files; whoever asked is answered where nothing had changed, too.
+        """Update the store from the files; answers even if nothing had changed.
 
-        A store that cannot be used is no answer: the hub parks the request and says why.
+        If the store cannot be used, there is no answer: the request is parked with the reason.
         """
         yield from list(told(self._knowledge.update())) or [
             KnowledgeIndexed(blob="", files=(), chunks=0)
@@ -69,18 +76,23 @@ class KnowledgeStoreAccessor(Component):
 
     @on(KnowledgeFind)
     def find(self, event: KnowledgeFind, delivery: Delivery) -> Iterator[Event]:
-        """The passages for whoever asks."""
+        """The passages for a query."""
         text, limit = event.text.strip(), min(max(event.limit, 1), MOST_PASSAGES)
         if not text or len(text) > LONGEST_ASKED:
             yield KnowledgeAnswer(passages=(), problem=_too_long(text) if text else EMPTY)
             return
         try:
-            _, found = self._knowledge.find((text,), limit, event.under)
+            _, found = self._knowledge.find((text,), limit, event.under, None)
         except RetrievalError as error:
             yield KnowledgeAnswer(passages=(), problem=str(error))
             return
         passages = tuple(msgspec.to_builtins(passage) for passage in found.passages)
-        yield KnowledgeAnswer(passages=passages, notes=found.notes)
+        yield KnowledgeAnswer(
+            passages=passages,
+            notes=found.notes,
+            certainty=found.certainty,
+            caution=found.caution,
+        )
 
 
 def _too_long(text: str) -> str:

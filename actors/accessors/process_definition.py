@@ -38,11 +38,11 @@ from ..library import library_knowledge
 from . import definitions
 from .definitions import Definitions, plain
 
-LARGEST_BYTES = 1 << 20  # the compiler reads no more
+LARGEST_BYTES = 1 << 20  # the compiler reads no larger file
 
 
 class AccessorSnapshot(msgspec.Struct, frozen=True):
-    """What a snapshot holds."""
+    """The contents of a snapshot."""
 
     registry: Registry
     definitions: definitions.DefinitionsSnapshot
@@ -52,7 +52,7 @@ class AccessorSnapshot(msgspec.Struct, frozen=True):
 
 
 class ProcessDefinitionAccessor(Component):
-    """Compiles sources against what components announced, and says what became of each file."""
+    """Compiles sources against the announcements of components, and reports on each file."""
 
     recalls = 3
 
@@ -67,26 +67,24 @@ class ProcessDefinitionAccessor(Component):
         self._registry = Registry()
         self._definitions = Definitions(blobs)
         self._compilation: Compilation | None = None
-        self._submitted: dict[
-            int, ProcessSubmit
-        ] = {}  # recalled, and not followed yet, by position
-        self._answered = 0, ProcessSubmit(sources={})  # the last one that was followed
+        self._submitted: dict[int, ProcessSubmit] = {}  # recalled, and not applied yet, by position
+        self._answered = 0, ProcessSubmit(sources={})  # the last one that was applied
         self._position = 0
-        self._restored = 0  # position up to which a snapshot holds what was said of everything
-        self._recalled = 0  # position up to which others than this instance handled everything
+        self._restored = 0  # position up to which a snapshot contains all answers
+        self._recalled = 0  # position up to which earlier instances handled everything
 
     def recall(self, event: Event, delivery: Delivery) -> None:
-        """Fold what happened before this start; nothing is compiled for that."""
+        """Fold events before this start, without compiling."""
         self._position = self._recalled = delivery.position
         if isinstance(event, ComponentAnnounced | ComponentWithdrawn | ToolListed):
             self._learn(event, delivery.source)
         elif isinstance(event, ProcessSubmit):
             self._submitted[delivery.position] = event
-        elif not isinstance(event, KnowledgeIndex):  # that is answered by what it changed
+        elif not isinstance(event, KnowledgeIndex):  # its answers are its changes
             self._fold_answer(event, delivery.causation or 0)
 
     def snapshot(self) -> bytes:
-        """What is announced, what is defined, and what was recalled and not followed yet."""
+        """Announcements, definitions, and recalled events that are not applied yet."""
         kept = AccessorSnapshot(
             self._registry,
             self._definitions.kept(),
@@ -97,7 +95,7 @@ class ProcessDefinitionAccessor(Component):
         return msgspec.msgpack.encode(kept)
 
     def restore(self, snapshot: bytes) -> None:
-        """Take all of it up."""
+        """Restore all of it."""
         kept = _KEPT(snapshot)
         self._registry = kept.registry
         self._definitions.restore(kept.definitions)
@@ -109,16 +107,16 @@ class ProcessDefinitionAccessor(Component):
     def announced(
         self, event: ComponentAnnounced | ComponentWithdrawn, delivery: Delivery
     ) -> Iterator[Output]:
-        """Link again what may be touched by it."""
+        """Link again what the announcement may affect."""
         self._position = delivery.position
         self._catch_up()
-        again = delivery.attempt > 1  # folded by an attempt that did not come to its end
+        again = delivery.attempt > 1  # folded by an attempt that did not finish
         if (self._learn(event, delivery.source) or again) and self._has_sources():
             yield from self._relinked()
 
     @on(ToolListed)
     def tools_listed(self, event: ToolListed, delivery: Delivery) -> Iterator[Output]:
-        """Link again what names tools, where a server offers others than before."""
+        """Link processes that name tools again, if a server's tools have changed."""
         self._position = delivery.position
         self._catch_up()
         if (
@@ -128,10 +126,10 @@ class ProcessDefinitionAccessor(Component):
 
     @on(ProcessSubmit)
     def submit(self, event: ProcessSubmit, delivery: Delivery) -> Iterator[Output]:
-        """Compile the files together with all that were accepted before."""
+        """Compile the files together with all accepted ones."""
         self._position = delivery.position
         self._catch_up()
-        # Nothing may go unanswered: requests for executions wait for what was submitted before.
+        # Every submission must be answered: requests for executions wait for earlier submissions.
         yield from list(self._submit(event)) or [ProcessUnchanged(files=())]
 
     def _submit(self, event: ProcessSubmit) -> Iterator[Output]:
@@ -143,7 +141,7 @@ class ProcessDefinitionAccessor(Component):
         gone = [file for file in _removed(event) if file in kept.sources]
         kept.rejections.fold(event, kept.sources)
         if not changed and not gone:
-            yield from self._relinked()  # what the sources name may be other than it was
+            yield from self._relinked()  # the things that the sources name may have changed
             return
         sources = {f: d for f, d in kept.sources.items() if f not in gone}
         sources |= kept.rejections.waiting() | changed
@@ -169,9 +167,9 @@ class ProcessDefinitionAccessor(Component):
 
     @on(KnowledgeIndex)
     def looked(self, event: KnowledgeIndex, delivery: Delivery) -> Iterator[Output]:
-        """Link again what names a topic that is other than it was, or gone.
+        """Link processes again that name a changed or removed topic.
 
-        This is what whoever watches the files asks for; the store that indexes them need not stand.
+        The watcher of the files asks for this; the index of knowledge need not exist.
         """
         self._position = delivery.position
         self._catch_up()
@@ -184,10 +182,10 @@ class ProcessDefinitionAccessor(Component):
     @on(ProcessUnlinked)
     @on(ProcessRetired)
     def settled(self, event: Event, delivery: Delivery) -> None:
-        """Take note; the answers are its own, and a recall finds them by this route.
+        """Do nothing: the answers are its own; a recall finds them by this route.
 
-        One that was given before this start, and was not read then, is folded now; and so is what
-        somebody else says of a file that could not even be submitted.
+        An answer from before this start that was not read then is folded now; and so is a report
+        by another client about a file that could not be submitted.
         """
         self._position = delivery.position
         cause = delivery.causation or 0
@@ -210,9 +208,9 @@ class ProcessDefinitionAccessor(Component):
     def _sort_out(
         self, sources: dict[str, str], changed: Set[str], *, strict: bool
     ) -> dict[str, list[Diagnostic]]:
-        """Take back from *sources* each changed file that is wrong; what is wrong with it.
+        """Revert each changed file in *sources* that has errors; returns the errors.
 
-        In rounds: a file may be right only beside another one that was taken back.
+        In rounds: a file may be valid only together with another one that was reverted.
         """
         wrong: dict[str, list[Diagnostic]] = {}
         while True:
@@ -255,7 +253,7 @@ class ProcessDefinitionAccessor(Component):
         return compilation
 
     def _relinked(self) -> Iterator[Output]:
-        """Compile again; what was rejected, too, as something may be there now that it lacked."""
+        """Compile again, including rejected files, whose missing parts may exist now."""
         waiting = self._definitions.rejections.waiting()
         sources = self._definitions.sources | waiting
         if waiting:
@@ -266,7 +264,7 @@ class ProcessDefinitionAccessor(Component):
         compilation = self._compile(self._texts(sources)[0])
         held = {file for file, _ in compilation.units}
         sources = {file: digest for file, digest in sources.items() if file in held}
-        # All of it before any of it is folded: what fails here leaves no half of a change behind.
+        # Everything is computed before anything is folded: a failure leaves no half of a change.
         changes = list(self._definitions.changes(compilation, sources))
         for event in changes:
             self._definitions.fold(event)
@@ -277,7 +275,7 @@ class ProcessDefinitionAccessor(Component):
         return bool(self._definitions.sources or self._definitions.rejections.waiting())
 
     def _learn(self, event: Event, source: str) -> bool:
-        """Take in who serves what now; whether that changed anything that a process may name."""
+        """Update the registry; return whether anything changed that a process may name."""
         before, self._registry = self._registry, evolve(self._registry, event, source)
         about_models = isinstance(event, ComponentAnnounced | ComponentWithdrawn) and (
             event.kind not in (ACTION, GATE, TOOL)
@@ -285,10 +283,10 @@ class ProcessDefinitionAccessor(Component):
         return self._registry is not before and not about_models
 
     def _follow(self, position: int, answer: Event | None = None) -> None:
-        """Fold, while recalling, what submissions up to *position* say that their answers do not.
+        """While recalling, fold the parts of submissions up to *position* that their answers lack.
 
-        Answers stand after every submission of a page, so that a submission counts only once the
-        first event comes that a submission not before it caused.
+        Answers follow all submissions of a page, so that a submission counts only after the
+        first event that it or a later one caused.
         """
         for at in [at for at in self._submitted if at <= position]:
             self._answered = at, self._submitted.pop(at)
@@ -298,13 +296,13 @@ class ProcessDefinitionAccessor(Component):
             self._definitions.drop([f for f in answer.files if submitted[f] != kept.get(f)])
 
     def _fold_answer(self, event: Event, cause: int) -> None:
-        """Fold what was said about the event at position *cause*, unless a snapshot holds it."""
+        """Fold the answers to the event at position *cause*, unless a snapshot contains them."""
         self._follow(cause, event)
         if not cause or cause > self._restored:
             self._definitions.fold(event)
 
     def _catch_up(self) -> None:
-        """Fold what is left of the past; from here on events are handled."""
+        """Fold the rest of the past; from here on events are handled."""
         if self._submitted:
             self._follow(max(self._submitted))
 

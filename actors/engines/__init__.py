@@ -1,4 +1,4 @@
-"""Engines: what leads executions, and what compiles the contexts of their steps."""
+"""Engines: one drives executions, one compiles the contexts of their steps."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .choosing import NOBODY_CHOOSES, choose
     from .compilation import CompilationEngine
     from .contexts import request_of
-    from .found import found_items
+    from .passages import found_items
     from .process_execution import ProcessExecutionEngine
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Which model a prompt is compiled for: what the step needs, less whom it could not reach."""
+"""Selects the model for a prompt: by the step's needs, without models it could not reach."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -12,6 +12,7 @@ from cortex.runtime.kernel import Config
 from cortex.runtime.models import (
     TYPICAL,
     ModelDescription,
+    Price,
     Selected,
     Usage,
     cost,
@@ -22,11 +23,16 @@ from cortex.runtime.models import (
 
 NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
-ANSWER_TOKENS = 1_500  # that a model may answer with where the compiler set no headroom apart
+ANSWER_TOKENS = 1_500  # answer size of a model if the compiler reserved no headroom
 LET_GO = "`needs: { sensitivity: internal }` lets it go to others"
 NOBODY_CHOOSES = "no configured model can choose actions: name one under [models] in config.toml"
 ONCE_MORE = "its answer did not fit, and there is no better model: it is asked once more"
-LASTING = ("unreachable", "unauthorised")  # failures that the next try would meet again
+KEPT = {  # why a model is kept, by who says so
+    "": "it answered the turns before",
+    "record": "it was asked on record",
+    "named": "the what-if names it",
+}
+LASTING = ("unreachable", "unauthorised")  # failures that a retry would meet again
 
 
 def choose(
@@ -36,11 +42,11 @@ def choose(
     failed: Mapping[str, str] = NOBODY,
     call: Usage | None = None,
 ) -> Selected | str:
-    """The model for *asked*, or one line that says why there is none.
+    """The model for *asked*, or one line with the reason why there is none.
 
-    The model of earlier turns is kept where it still fits. Those that *failed*, and whoever shares
-    an endpoint with them as far as can be told, are taken only where no others meet what the step
-    needs; what it needs is the same for both. What the *call* takes at most is reckoned with what
+    The model of earlier turns is kept if it still fits. Models that *failed*, and others that share
+    their endpoint, as far as that is known, are selected only if no others meet what the step
+    needs; what it needs is the same for both. The maximum of the *call* is estimated from what
     the step declares, until its prompt is there.
     """
     call = call or _call(asked, config)
@@ -60,7 +66,7 @@ def choose(
 
 
 def unreached(events: Iterable[Event], step_id: str) -> dict[str, str]:
-    """Models that the step *step_id* could not ask and has not asked since, and what became."""
+    """Models that the step *step_id* failed to ask, and has not asked since, with the failure."""
     failed: dict[str, str] = {}
     for event in events:
         match event:
@@ -74,15 +80,28 @@ def unreached(events: Iterable[Event], step_id: str) -> dict[str, str]:
 
 
 def too_dear(asked: ContextCompile, prompt: Prompt, model: ModelDescription) -> Usage | None:
-    """What the call with *prompt* may take at most, where the execution cannot pay that."""
+    """The maximum cost of the call with *prompt*, if the execution cannot pay it."""
     if asked.left is None:
         return None
-    answer = prompt.manifest.headroom or ANSWER_TOKENS
-    # Who keeps a prompt for later may take more for that than for reading it.
-    kept = model.price.cached_write > model.price.input
-    sent = Usage(cached_write=prompt.tokens) if kept else Usage(input=prompt.tokens)
-    call = msgspec.structs.replace(sent, output=answer)
+    call = most(prompt, model)
     return call if cost(call, model.price) > asked.left else None
+
+
+def most_of(prompt: Prompt, model: ModelDescription) -> float | None:
+    """US dollars that the call with *prompt* may cost at most; None if no price is known."""
+    if model.price == Price() and not (model.local or model.stand_in):
+        return None
+    return cost(most(prompt, model), model.price)
+
+
+def most(prompt: Prompt, model: ModelDescription) -> Usage:
+    """The maximum of the call with *prompt*."""
+    answer = prompt.manifest.headroom or ANSWER_TOKENS
+    # A provider may charge more for caching a prompt than for reading it.
+    kept = model.price.cached_write > model.price.input
+    tokens = prompt.tokens + prompt.manifest.framing
+    sent = Usage(cached_write=tokens) if kept else Usage(input=tokens)
+    return msgspec.structs.replace(sent, output=answer)
 
 
 def _select(
@@ -90,7 +109,7 @@ def _select(
 ) -> Selected | str:
     needs = asked.needs
     if private := asked.inferred.get("sensitivity"):
-        needs = {**needs, "sensitivity": private}  # unlike a level it is kept, or nobody is asked
+        needs = {**needs, "sensitivity": private}  # unlike a level, it is never relaxed
     unfit = unfit_for(asked)
     pick = partial(
         select, models, needs, left=asked.left, call=call, tools=bool(asked.tools or asked.linked)
@@ -98,7 +117,7 @@ def _select(
     if asked.model and asked.model not in unfit:
         kept = pick(asked.model)
         if isinstance(kept, Selected) and kept.model.name == asked.model:
-            return msgspec.structs.replace(kept, because="it answered the turns before")
+            return msgspec.structs.replace(kept, because=KEPT.get(asked.model_by, KEPT[""]))
     again = asked.model in unfit
     preferred = asked.model if again else config.models.default
     selected = pick(preferred, inferred=asked.inferred, unfit=unfit)
@@ -110,7 +129,7 @@ def _select(
 
 
 def unfit_for(asked: ContextCompile) -> tuple[str, ...]:
-    """Models whose answers did not fit: in this attempt, or in one of the step that failed so."""
+    """Models whose answers did not fit, in this attempt or in an earlier failed one."""
     before = [
         str(failure.get("model", ""))
         for failure in asked.failures
@@ -120,7 +139,7 @@ def unfit_for(asked: ContextCompile) -> tuple[str, ...]:
 
 
 def _call(asked: ContextCompile, config: Config) -> Usage:
-    """What the call may take at most, where somebody says."""
+    """The maximum of the call, if a limit is set."""
     tokens = (
         asked.needs.get("context_tokens") or asked.budget.get("tokens") or config.context.window
     )

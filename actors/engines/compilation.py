@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from cortex.bus import Event, Vocabulary
+from cortex.bus import Event, Vocabulary, whom_it_serves
 from cortex.bus.events import (
     VOCABULARY,
     ComponentAnnounced,
@@ -19,6 +19,7 @@ from cortex.bus.events import (
     ToolListed,
 )
 from cortex.runtime.context import (
+    COMPILER,
     ContextRefusedError,
     EditNote,
     EditUnfitError,
@@ -40,17 +41,17 @@ from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.registry import Registry, ToolSpec, evolve
 from cortex.runtime.secrets import Mask
 
-from .choosing import OF_CALLS, choose, too_dear, unfit_for, unreached
+from .choosing import OF_CALLS, choose, most_of, too_dear, unfit_for, unreached
 from .contexts import OF_PREFIXES, History, Streams, prefix_before, request_of, with_window
-from .found import found_items
 from .offered import show_tools
+from .passages import found_items
 from .private import Private, users_folder
 from .turns import OF_TURNS, AttemptOutcome, turns_of
 
 if TYPE_CHECKING:
     from cortex.runtime.context import ContextCompiler
 
-# What is wrong with the request itself: compiling it again would come to the same.
+# Errors of the request itself: compiling again would give the same result.
 REFUSALS = (
     ContextRefusedError,
     EditUnfitError,
@@ -59,12 +60,12 @@ REFUSALS = (
     KnowledgeError,
 )
 
-CHOICES = 3  # of models whose prompt turns out to take more than can be paid
+CHOICES = 3  # of models whose prompt turns out to be too expensive
 DEAR = "every model that fits may take more than is left of its budget"
 
 
 class _Made(NamedTuple):
-    """A prompt, what was noted on the way, and all that it was compiled from."""
+    """A prompt with its notes and inputs."""
 
     prompt: Prompt
     notes: tuple[str, ...]
@@ -72,10 +73,10 @@ class _Made(NamedTuple):
 
 
 class CompilationEngine(Component):
-    """Gathers what a step declares, compiles it for the model that its needs select, stores both.
+    """Gathers what a step declares, compiles it for the selected model, and stores the result.
 
-    It computes, so it runs in a process of its own; which models and tools there are it folds from
-    what providers announce and servers list. Earlier turns of a step are in the execution's stream.
+    It runs in its own process, because it computes. It folds the models and tools from
+    the announcements of providers and servers. Earlier turns are in the execution's stream.
     """
 
     cpu = True
@@ -95,7 +96,7 @@ class CompilationEngine(Component):
         self._config = config
         self._home = home
         self._streams = Streams(history, vocabulary)
-        # Not above: a runtime that has it run in a process of its own needs no numpy.
+        # Not above: a runtime that runs this in another process needs no numpy.
         from cortex.runtime.context import ContextCompiler
 
         self._new_compiler = ContextCompiler
@@ -103,37 +104,37 @@ class CompilationEngine(Component):
         self._registry = Registry()
 
     def recall(self, event: Event, delivery: Delivery) -> None:
-        """Fold what was announced before this start."""
+        """Fold announcements before this start."""
         self._registry = evolve(self._registry, event, delivery.source)
 
     def snapshot(self) -> bytes:
-        """The models and tools that are there."""
+        """The known models and tools."""
         return msgspec.msgpack.encode(self._registry)
 
     def restore(self, snapshot: bytes) -> None:
-        """Take them up."""
+        """Restore them."""
         self._registry = _REGISTRY(snapshot)
 
     @on(ComponentAnnounced, where={"kind": "model"})
     @on(ComponentAnnounced, where={"kind": "tool"})
     def announced(self, event: ComponentAnnounced, delivery: Delivery) -> None:
-        """Know a model or a tool more."""
+        """Add a model or a tool."""
         self._registry = evolve(self._registry, event, delivery.source)
 
     @on(ComponentWithdrawn, where={"kind": "model"})
     @on(ComponentWithdrawn, where={"kind": "tool"})
     def withdrawn(self, event: ComponentWithdrawn, delivery: Delivery) -> None:
-        """Know a model or a tool less."""
+        """Remove a model or a tool."""
         self._registry = evolve(self._registry, event, delivery.source)
 
     @on(ToolListed)
     def listed(self, event: ToolListed, delivery: Delivery) -> None:
-        """Know what a server offers now."""
+        """Update the tools of a server."""
         self._registry = evolve(self._registry, event, delivery.source)
 
     @on(ContextCompile)
     def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:
-        """Compile the prompt of one step, or say why it cannot be."""
+        """Compile the prompt of one step, or report why that is not possible."""
         event = with_window(event, self._config, self._blobs)
         try:
             found = self._chosen(event, delivery)
@@ -148,10 +149,10 @@ class CompilationEngine(Component):
         yield self._compiled(event, made, selected)
 
     def _chosen(self, event: ContextCompile, delivery: Delivery) -> tuple[Selected, _Made] | str:
-        """A model that can be paid and its prompt, or why there is none.
+        """An affordable model and its prompt, or the reason why there is none.
 
         Raises:
-            One of REFUSALS: What must be in the prompt is not there, or does not fit.
+            One of REFUSALS: Required material is missing or does not fit.
         """
         failed, models = self._failed(event, delivery), announced_models(self._registry)
         selected = choose(event, models, self._config, failed)
@@ -162,12 +163,12 @@ class CompilationEngine(Component):
             call = too_dear(event, made.prompt, selected.model)
             if call is None:
                 return selected, made
-            # Only now it is known what the call takes at most: another model may be cheaper.
+            # The maximum of the call is known only now: another model may be cheaper.
             selected = choose(event, models, self._config, failed, call)
         return selected if isinstance(selected, str) else DEAR
 
     def _is_dear(self, event: ContextCompile, delivery: Delivery) -> bool:
-        """Whether a model would be asked if there were more to spend."""
+        """Whether a model would be asked with a higher budget."""
         if event.left is None:
             return False
         unbounded, failed = msgspec.structs.replace(event, left=None), self._failed(event, delivery)
@@ -191,19 +192,21 @@ class CompilationEngine(Component):
         asked = (*event.tools, *(each.name for each in chosen))
         tools = show_tools(asked, (*self._registry.tools, *chosen), told.enabled, home)
         found, of_found = found_items(event, self._blobs, counter_for(model.encoding).count)
-        request, notes = request_of(event, model, self._config, tools, told.turns, found)
+        material = (tools, told.turns, found, self._blobs)
+        request, notes = request_of(event, model, self._config, *material)
         private = Private(self._home, event.execution_id, users_folder(), self._mask, event.tree)
         inputs = Inputs(
             encoding=model.encoding,
             request=private.hide_in(request),
             view=View(position=delivery.position, prefix=self._prefix(event, model.name, delivery)),
             program=VERSION,
+            compiler=COMPILER,
         )
         prompt = self._compiler(model.encoding).compile(inputs.request, inputs.view)
         return _Made(prompt, (*notes, *of_found), inputs)
 
     def _choices(self, event: ContextCompile) -> tuple[ToolSpec, ...]:
-        """What the model of a step with a goal may choose, as its process was linked."""
+        """The actions that the model of a step with a goal may choose, from its linked process."""
         if not event.linked:
             return ()
         process = _READ(self._blobs.get(event.linked))
@@ -222,7 +225,7 @@ class CompilationEngine(Component):
             step_id=event.step_id,
             attempt=event.attempt,
             turn=event.turn,
-            prompt=self._blobs.put(prompt.text.encode()),
+            prompt=self._blobs.put(prompt.encoded),
             manifest=self._blobs.put(msgspec.json.encode(manifest)),
             inputs=keep_inputs(made.inputs, self._keep),
             model=model.name,
@@ -238,6 +241,7 @@ class CompilationEngine(Component):
             eligible=manifest.eligible,
             epochs=manifest.epochs,
             strategy=manifest.strategy,
+            most=most_of(prompt, model) if event.priced else None,
             better=selected.better,
             unedited=tuple(
                 f"{_edited(edit)}, by {edit.by}: {edit.why}"
@@ -247,9 +251,10 @@ class CompilationEngine(Component):
         )
 
     def _keep(self, data: bytes) -> str:
-        # Most of it is there from the turns before, and is not read again to check it.
+        # Most of it exists from earlier turns, and is not read again for a check.
         digest = sha256(data).hexdigest()
-        return digest if self._blobs.has(digest) else self._blobs.put(data)
+        known = whom_it_serves() is None and self._blobs.has(digest)
+        return digest if known else self._blobs.put(data)
 
     def _compiler(self, encoding: str) -> "ContextCompiler":
         if encoding not in self._compilers:

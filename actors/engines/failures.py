@@ -1,4 +1,4 @@
-"""Why earlier tries failed, as material for the next one."""
+"""The failures of earlier attempts, as material for the next one."""
 
 from typing import Any, Final
 
@@ -7,16 +7,16 @@ import msgspec
 from cortex.bus.events import ContextCompile
 from cortex.runtime.context import Item, cut_middle
 
-FAILURES_CHARS: Final = 6_000  # of all of them; a character takes a token at most, as a rule
+FAILURES_CHARS: Final = 6_000  # of all of them; usually a character needs at most one token
 ERROR_CHARS: Final = 1_000
 EVIDENCE_CHARS: Final = 600  # of a gate
-LEAST_CHARS: Final = 200  # of what a try printed; less is not worth the room
+LEAST_CHARS: Final = 200  # of an attempt's output; less is not worth the room
 
 
 def failure_items(asked: ContextCompile, history_tokens: int) -> tuple[Item, ...]:
-    """An item for each earlier try, oldest first; the newest keep most of what they printed.
+    """An item for each earlier attempt, oldest first; the newest keep most of their output.
 
-    Each must be in: a model that does not know what it did wrong does it again. They take at most
+    Each is required: a model that does not know its error repeats it. They take at most
     half of *history_tokens*.
     """
     free = min(FAILURES_CHARS, history_tokens // 2)

@@ -1,4 +1,4 @@
-"""What a prompt shows of the tools that its step may use."""
+"""The tools of a step, as its prompt shows them."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -21,11 +21,11 @@ PACKS = "tools:packs"  # the item that lists what may be enabled
 
 
 class ShownTools(msgspec.Struct, frozen=True):
-    """What a prompt says about tools."""
+    """The parts of a prompt about tools."""
 
     tools: tuple[Tool, ...] = ()
-    items: tuple[Item, ...] = ()  # packs in a line each; skills that were enabled, whole
-    notes: tuple[str, ...] = ()  # what the step lists and nobody offers
+    items: tuple[Item, ...] = ()  # one line per pack; enabled skills, whole
+    notes: tuple[str, ...] = ()  # tools that the step lists and no component or server offers
 
 
 def show_tools(
@@ -34,7 +34,7 @@ def show_tools(
     enabled: Collection[str],
     home: Path | None,
 ) -> ShownTools:
-    """What a step whose `tools:` are *asked* shows, once *enabled* packs were enabled."""
+    """The parts for a step with the `tools:` *asked*, after *enabled* packs were enabled."""
     names = tuple(asked)
     if not names:
         return ShownTools()

@@ -1,4 +1,4 @@
-"""What is this machine's business alone: names of its folders, which no model has to know."""
+"""Hides the names of this machine's folders from models."""
 
 import re
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from cortex.runtime.secrets import Mask
 
 Kind = TypeVar("Kind", bound=Struct)
 
-WORKTREES = "worktrees"  # of a home, with a folder for each execution
-LEAST_ID_CHARS = 12  # a shorter id is a word that may stand for anything
-LEAST_PATH_CHARS = 4  # nor is a shorter path anybody's
+WORKTREES = "worktrees"  # in a home, with a folder for each execution
+LEAST_ID_CHARS = 12  # a shorter id may be an ordinary word
+LEAST_PATH_CHARS = 4  # a shorter path names no user
 
 
 class Private:
     """Writes `.` for the worktree of an execution, `HOME` for the home, `~` for the user's folder.
 
-    Tools print such paths, and a path names the user. A path within the worktree stays usable.
+    Tools print such paths, and a path names the user. Paths within the worktree stay usable.
     Secrets are masked on the way.
     """
 
@@ -34,7 +34,7 @@ class Private:
         mask: Mask,
         tree: str = "",
     ) -> None:
-        """Hide them in what is shown of *execution_id*, which works in the worktree of *tree*."""
+        """Hide them for *execution_id*, which works in the worktree of *tree*."""
         self._mask = mask
         found: dict[str, str] = {}
         for root in (home.path, home.path.resolve()) if home else ():
@@ -52,18 +52,19 @@ class Private:
         self._pattern = re.compile(rf"(?:{alternatives})(?![\w-])") if named else None
 
     def hide(self, text: str) -> str:
-        """*text* without them, and without secrets."""
-        # Here, not only where the prompt is kept: its digest is that of what is sent.
+        """*text* without these names, and without secrets."""
+        # Here, not only on storing the prompt: its digest is over what is sent.
         text = self._mask.text(text)
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda match: self._instead[match[0]], text)
 
     def hide_in(self, request: Request) -> Request:
-        """*request* without them in any text that is shown."""
+        """*request* without these names in any text of the prompt."""
         step = request.step
         return replace(
             request,
+            persona=self.hide(request.persona),
             instructions=self.hide(request.instructions),
             step=replace(
                 self._hidden(step, "description", "goal"), parameters=self._values(step.parameters)
@@ -84,7 +85,7 @@ class Private:
 
 
 def users_folder() -> Path | None:
-    """The folder of the user whose process this is, where there is one."""
+    """The home folder of the user of this process, if there is one."""
     try:
         return Path.home()
     except RuntimeError:

@@ -1,18 +1,18 @@
-"""The engine that leads every execution through its process.
+"""The engine that drives every execution through its process.
 
-It is ordered and has no effects: what it does follows from the events before it, so that a restart
-loads an execution from its stream and goes on where it was. States are kept in memory only to save
+It is ordered and has no effects: its decisions depend only on earlier events, so that a restart
+loads an execution from its stream and continues. States are kept in memory only to save
 that reading.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from functools import partial
 from typing import ClassVar
 
 import msgspec
 
-from cortex.bus import CortexError, Event, Recorded, Vocabulary
+from cortex.bus import CortexError, Event, Logger, Recorded, Vocabulary
 from cortex.bus.events import (
     ComponentAnnounced,
     ComponentFailed,
@@ -23,6 +23,7 @@ from cortex.bus.events import (
     EffectIntended,
     EffectSettle,
     EffectUnknown,
+    ExecutionBreak,
     ExecutionCancel,
     ExecutionCancelled,
     ExecutionCharged,
@@ -44,6 +45,7 @@ from cortex.bus.events import (
     ModelResponded,
     StepCompleted,
     StepFailed,
+    StepInherited,
     StepPropose,
     StepSettle,
     StepUnclaimed,
@@ -55,14 +57,17 @@ from cortex.bus.events import (
 from cortex.runtime.access import root_of
 from cortex.runtime.executions import (
     CHILD_FACTS,
+    DECIDER,
     NO_PROCESS,
     OUTPUTS,
     STEP_ANSWERS,
     Execution,
     Offers,
+    RecordedCalls,
     Serving,
     advance,
     asked_in_adhoc,
+    family,
     fold,
     give_up,
     ignore,
@@ -70,6 +75,7 @@ from cortex.runtime.executions import (
     left_behind,
     may_answer,
     observed,
+    other_decider,
     speaks_for,
     stood_at,
     take_back,
@@ -77,20 +83,23 @@ from cortex.runtime.executions import (
 )
 from cortex.runtime.kernel import Component, Config, Delivery, Output, on
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess, part_of
-from cortex.runtime.registry import STREAM, TOOL, Registry, evolve, registry_of
+from cortex.runtime.processes import LinkedProcess, forked, part_of
+from cortex.runtime.registry import STREAM, Registry, evolve, registry_of, tools_before
 
 PROCESSES_KEPT = 256
+RECORDS_KEPT = 8  # that forks and what-ifs use
+
+log = Logger("cortex.actors")
 
 History = Callable[[str], Iterator[Recorded]]
 _READ = msgspec.json.Decoder(LinkedProcess).decode
 
 
 class ProcessExecutionEngine(Component):
-    """Asks gates, contexts, models and handlers in turn, and records how executions end."""
+    """Asks gates, contexts, models and handlers in turn, and records the ends of executions."""
 
-    # More than one page of events can touch (256 events, each an execution and its parent): an
-    # execution must not leave memory before what was said about it is in the log.
+    # More than a page of events can concern (256 events, each of an execution and its parent): an
+    # execution must stay in memory until its events are in the log.
     executions_kept: ClassVar[int] = 1_024
 
     def __init__(
@@ -106,13 +115,14 @@ class ProcessExecutionEngine(Component):
         self._blobs = blobs
         self._executions: OrderedDict[str, Execution] = OrderedDict()
         self._processes: OrderedDict[str, LinkedProcess] = OrderedDict()
-        self._registry: Registry | None = None  # read when somebody is asked
+        self._records: OrderedDict[tuple[str, int], RecordedCalls] = OrderedDict()
+        self._registry: Registry | None = None  # read on first use
         self._handled = 0  # position of the newest event that was handled
 
     @on(ComponentAnnounced)
     @on(ComponentWithdrawn)
     def announced(self, event: ComponentAnnounced | ComponentWithdrawn, delivery: Delivery) -> None:
-        """Know who serves what from now on."""
+        """Update the registry."""
         self._begin(delivery)
         if self._registry is not None:
             self._registry = evolve(self._registry, event, delivery.source)
@@ -120,7 +130,7 @@ class ProcessExecutionEngine(Component):
 
     @on(ComponentFailed)
     def take_back(self, event: ComponentFailed, delivery: Delivery) -> Iterator[Output]:
-        """What follows where a component was asked and could not even say that it failed."""
+        """Handle a component that was asked and could not report its failure itself."""
         self._begin(delivery)
         asked = self._parked(event, delivery)
         said: list[Output] = []
@@ -128,10 +138,14 @@ class ProcessExecutionEngine(Component):
             reason = f"{event.component} could not handle {event.about}: {event.reason}"
             state = self._load(delivery.correlation, delivery.position)
             if event.component == delivery.component:
-                state, said = give_up(state, asked, reason, delivery)
+                state, said = give_up(state, asked, _blamed(reason, state), delivery)
             else:
                 process = self._process(state, asked)
-                there = self._offers(delivery), self._serves(delivery)
+                there = (
+                    self._offers(delivery),
+                    self._serves(delivery),
+                    self._recorded_calls(state, asked),
+                )
                 state, said = take_back(state, asked, reason, process, delivery, *there)
             self._keep([state])
         self._handled = delivery.position
@@ -143,6 +157,7 @@ class ProcessExecutionEngine(Component):
     @on(EffectIntended)
     @on(EffectSettle)
     @on(EffectUnknown)
+    @on(ExecutionBreak)
     @on(ExecutionCancel)
     @on(ExecutionCancelled)
     @on(ExecutionCharged)
@@ -164,6 +179,7 @@ class ProcessExecutionEngine(Component):
     @on(ModelResponded)
     @on(StepCompleted)
     @on(StepFailed)
+    @on(StepInherited)
     @on(StepPropose)
     @on(StepSettle)
     @on(StepUnclaimed)
@@ -172,7 +188,7 @@ class ProcessExecutionEngine(Component):
     @on(ToolFailed)
     @on(ToolReturned)
     def handle(self, event: Event, delivery: Delivery) -> Iterator[Output]:
-        """What follows from *event* for its execution, and for the one that waits for it."""
+        """The results of *event* for its execution, and for the parent that waits for it."""
         self._begin(delivery)
         before = self._load(event.stream().removeprefix("execution/"), delivery.position)
         own = delivery.source == delivery.component and type(event) in OUTPUTS
@@ -180,11 +196,12 @@ class ProcessExecutionEngine(Component):
             after, said = stood_at(before, event, delivery.position), list[Output]()
         else:
             after, said = self._advance(before, event, delivery)
-            if said and after.parent and (reason := self._left_behind(after, delivery)):
+            parents = partial(self._load, position=delivery.position)
+            if said and after.parent and (reason := left_behind(after, parents)):
                 process = self._process(before, event)
                 after, said = leave(before, event, reason, process, delivery)
         states = [after]
-        # What others say in its words about a child does not reach the parent either.
+        # Forged events of other clients about a child must not reach the parent either.
         told = type(event) in CHILD_FACTS and (own or after is not before)
         if told and after.parent not in ("", after.execution_id):
             parent = self._load(after.parent, delivery.position)
@@ -197,20 +214,9 @@ class ProcessExecutionEngine(Component):
 
     def _begin(self, delivery: Delivery) -> None:
         if delivery.position <= self._handled:
-            # Handed out again, so what was said last time is not in the log.
+            # Delivered again, so the results of the last time are not in the log.
             self._executions.clear()
             self._registry = None
-
-    def _left_behind(self, state: Execution, delivery: Delivery) -> str:
-        """Why *state* may not go on: what it is a part of has ended, or gone on without it."""
-        seen = {state.execution_id}
-        while state.parent and state.parent not in seen and not state.over:
-            parent = self._load(state.parent, delivery.position)
-            if reason := left_behind(parent, state.execution_id):
-                return reason
-            seen.add(state.parent)
-            state = parent
-        return ""
 
     def _parked(self, event: ComponentFailed, delivery: Delivery) -> Event | None:
         """The event of an execution that a component failed on."""
@@ -226,15 +232,16 @@ class ProcessExecutionEngine(Component):
             process = self._process(state, event)
         except (CortexError, msgspec.DecodeError) as error:
             if delivery.attempt < self.max_attempts:
-                raise  # the disk may think better of it
+                raise  # a disk error may be temporary
             reason = f"its process cannot be read: {error}"
-            return give_up(state, event, reason, delivery)
+            return give_up(state, event, _blamed(reason, state), delivery)
         serves = self._serves(delivery)
         if state.adhoc and type(event) in STEP_ANSWERS:
             asked = asked_in_adhoc(event, self._history(event.stream()), self._vocabulary, serves)
             if not may_answer(state, event, asked, delivery.source):
                 return ignore(state, event, asked, delivery)
-        after, said = advance(state, event, process, delivery, self._offers(delivery), serves)
+        there = self._offers(delivery), serves, self._recorded_calls(state, event)
+        after, said = advance(state, event, process, delivery, *there)
         if after.adhoc and after is not state:
             action = observed(event, self._history(event.stream()), self._vocabulary)
             if action is not None:
@@ -242,24 +249,33 @@ class ProcessExecutionEngine(Component):
         return after, said
 
     def _serves(self, delivery: Delivery) -> Serving:
-        """Who serves what as of the event that is handled; read once, then kept."""
+        """The registry at the event that is handled; read once, then cached."""
         if self._registry is None:
             read = self._vocabulary.read
             self._registry = registry_of(self._history(STREAM), read, before=delivery.position)
         return self._registry.serves
 
-    def _offers(self, delivery: Delivery) -> Offers:
-        """Looks up the tools that there were as of the event that is handled.
+    def _recorded_calls(self, state: Execution, event: Event) -> RecordedCalls | None:
+        """The record that a fork or a what-if uses; None for any other execution."""
+        started = event if isinstance(event, ExecutionStarted) else state.started
+        if started is None or started.variation is None:
+            return None
+        key = started.fork_of, started.variation.through
+        recorded = self._records.get(key)
+        if recorded is None:
+            records = family(*key, self._history, self._vocabulary)
+            recorded = self._records[key] = RecordedCalls(records, self._vocabulary)
+            if len(self._records) > RECORDS_KEPT:
+                self._records.popitem(last=False)
+        self._records.move_to_end(key)
+        return recorded
 
-        It reads the log and not the memory, so that an event which is handled again meets the same
-        tools.
-        """
+    def _offers(self, delivery: Delivery) -> Offers:
+        """Looks up the tools that existed at the event that is handled."""
 
         def tools(entries: Sequence[str]) -> Registry:
-            announced = (each for each in self._history(STREAM) if each.key == TOOL)
-            listed = chain.from_iterable(map(self._history, _servers(entries)))
-            records = chain(announced, listed)
-            return registry_of(records, self._vocabulary.read, before=delivery.position)
+            read = self._vocabulary.read
+            return tools_before(self._history, read, entries, delivery.position)
 
         return Offers(tools, self._tools.wait_s)
 
@@ -268,6 +284,13 @@ class ProcessExecutionEngine(Component):
         if state is None:
             records = self._history(f"execution/{execution_id}")
             state = fold(execution_id, records, self._vocabulary, before=position)
+            if not state.over and other_decider(state.decider):
+                log.info(
+                    "execution_taken_over",
+                    execution=execution_id,
+                    decider=DECIDER,
+                    begun_by=state.decider,
+                )
         return state
 
     def _keep(self, states: list[Execution]) -> None:
@@ -282,12 +305,15 @@ class ProcessExecutionEngine(Component):
         if started is None or not started.linked:
             return NO_PROCESS
         part = started.part
-        key = started.linked
+        asked_first = started.fork_of if started.variation is None else ""
+        key = f"{started.linked}/{asked_first}"
         if part is not None:
             key = f"{key}/{part.step_id}/{part.step_id == started.parent_step}"
         process = self._processes.get(key)
         if process is None:
             process = _READ(self._blobs.get(started.linked))
+            if asked_first:
+                process = forked(process, asked_first)
             if part is not None and any(each.id == part.step_id for each in process.steps):
                 process = part_of(process, part.step_id, started.parent_step)
             self._processes[key] = process
@@ -297,19 +323,16 @@ class ProcessExecutionEngine(Component):
         return process
 
 
+def _blamed(reason: str, state: Execution) -> str:
+    """*reason*, with a note that another version began the execution, which may be the cause."""
+    other = other_decider(state.decider)
+    return f"{reason} ({other})" if other else reason
+
+
 def _may_give_up(event: ComponentFailed, asked: Event, delivery: Delivery) -> bool:
-    """Whether it says so itself: the component that was asked, or the engine that failed on it."""
+    """Whether the event comes from the component that was asked, or from the failing engine."""
     if root_of(delivery.source) != event.component:
         return False
     if event.component == delivery.component:
         return True
     return speaks_for(event.component, takers_of(asked))
-
-
-def _servers(entries: Sequence[str]) -> list[str]:
-    """The streams of servers that *entries* may be about: `SERVER`, `SERVER.*`, `SERVER.tool`."""
-    names: set[str] = set()
-    for entry in entries:
-        parts = entry.removesuffix(".*").split(".")
-        names.update(".".join(parts[: n + 1]) for n in range(len(parts)))
-    return sorted(f"tools/{name}" for name in names)

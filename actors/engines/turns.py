@@ -1,6 +1,7 @@
 """The turns of a step so far, from the stream of its execution."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -23,7 +24,7 @@ from cortex.runtime.context import Turn, TurnPart, cut_middle
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.processes import is_empty
 
-LONGEST_CHARS: Final = 20_000  # of a result; more than any prompt shows of one
+LONGEST_CHARS: Final = 20_000  # of a result; prompts show less
 OF_TURNS: Final = (
     ContextCompile,
     ModelInvoke,
@@ -40,32 +41,35 @@ OF_TURNS: Final = (
 
 OFFERED: Final = "context"  # field of a result
 LONGEST_NAME = 200  # characters
+LONGEST_CALLED = 64  # characters of a tool's name that every endpoint accepts
+NO_RESULT: Final = "nothing is known of what came of it"
+_NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class AttemptOutcome(msgspec.Struct, frozen=True):
-    """What became of a step's attempt so far."""
+    """The state of a step's attempt."""
 
     turns: tuple[Turn, ...] = ()
     enabled: tuple[str, ...] = ()  # packs and skills, in order
 
 
-class _Told(msgspec.Struct):
+class _PartialTurn(msgspec.Struct):
     """One turn, while its events are read."""
 
-    call: int = 0  # of the model, that counts; an earlier one may answer late
+    call: int = 0  # the current model call; an earlier one may answer late
     answer: dict[str, Any] | None = None
-    asked: list[str] = []  # call ids in the order in which the answer has its calls; "" for none
-    observed: dict[str, TurnPart] = {}  # by id, in order; what comes late does not count
+    asked: list[str] = []  # call ids in the order of the answer's calls; "" for none
+    observed: dict[str, TurnPart] = {}  # by id, in order; late ones are ignored
 
 
 def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> AttemptOutcome:
-    """The turns before *asked*, of its attempt: each with the answer and what was observed.
+    """The turns before *asked*, of its attempt: each with the answer and the observations.
 
-    A step that is gone back to counts its attempts anew: the newest first prompt begins them.
+    After going back to a step its attempts are counted again, from the newest first prompt.
     """
-    turns: dict[int, _Told] = {}
+    turns: dict[int, _PartialTurn] = {}
     enabled: list[str] = []
-    chosen: dict[str, StepProposed] = {}  # by the step that it became
+    chosen: dict[str, StepProposed] = {}  # by the resulting step
     for event in (*events, asked):
         if isinstance(event, StepProposed):
             if (event.goal, event.attempt) == (asked.step_id, asked.attempt):
@@ -94,18 +98,18 @@ def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> At
     return AttemptOutcome(tuple(_turn(n, turns[n]) for n in numbers), tuple(dict.fromkeys(enabled)))
 
 
-def _says_nothing(turn: _Told) -> bool:
-    """Whether there is nothing of *turn* to show: no answer, or an empty one that used no tools.
+def _says_nothing(turn: _PartialTurn) -> bool:
+    """Whether *turn* has nothing to show: no answer, or an empty one without tools.
 
-    Where a person acted nothing was answered, and what came of it is shown.
+    If a person acted, there is no answer, but the result is shown.
     """
     if turn.answer is None:
         return not turn.observed
     return is_empty(turn.answer) and not turn.answer.get("calls")
 
 
-def _take_in(turns: dict[int, _Told], event: Event, blobs: Blobs) -> None:
-    turn = turns.setdefault(getattr(event, "turn", 0), _Told())
+def _take_in(turns: dict[int, _PartialTurn], event: Event, blobs: Blobs) -> None:
+    turn = turns.setdefault(getattr(event, "turn", 0), _PartialTurn())
     match event:
         case ModelInvoke():
             turn.call = event.call
@@ -137,30 +141,69 @@ def _take_in(turns: dict[int, _Told], event: Event, blobs: Blobs) -> None:
 
 
 def _in_a_line(name: str) -> str:
-    """The name of a tool as a model wrote it, which may hold anything."""
+    """The name of a tool as a model wrote it, which may contain anything."""
     return " ".join(name.split())[:LONGEST_NAME]
 
 
-def _observe(turns: dict[int, _Told], turn: int, said: TurnPart) -> None:
-    turns.setdefault(turn, _Told()).observed.setdefault(said.id, said)
+def _observe(turns: dict[int, _PartialTurn], turn: int, said: TurnPart) -> None:
+    turns.setdefault(turn, _PartialTurn()).observed.setdefault(said.id, said)
 
 
-def _turn(number: int, told: _Told) -> Turn:
+def _turn(number: int, told: _PartialTurn) -> Turn:
     answer = told.answer or {}
     text = str(answer.get("text") or "")
     if not text and answer.get("data"):
         text = _json(answer["data"])
-    lines = [text] if text else []
-    calls = answer.get("calls") or ()
-    names = (*told.asked, *("" for _ in calls))
-    for call, call_id in zip(calls, names, strict=False):
-        if isinstance(call, dict):
-            # Told in words: a model takes up what it reads, and must not write its calls as text.
-            what = f"{_in_a_line(str(call.get('tool')))} with {_json(call.get('arguments'))}"
-            lines.append(f"(called {what}{call_id and ', as '}{call_id})")
-    said = TurnPart(id=f"turn:{number}", kind="answer", text="\n".join(lines))
-    own = (said,) if told.answer is not None else ()
-    return Turn(number=number, said=(*own, *told.observed.values()))
+    said = TurnPart(id=f"turn:{number}", kind="answer", text=text)
+    calls, results, others = _paired(number, told)
+    own = (said,) if text or (told.answer is not None and not calls) else ()
+    return Turn(number=number, said=(*own, *calls, *results, *others))
+
+
+def _paired(
+    number: int, told: _PartialTurn
+) -> tuple[list[TurnPart], list[TurnPart], list[TurnPart]]:
+    """The calls of a turn, one result for each, and what else was observed; each in order.
+
+    Endpoints need exactly one result for a call: its first one. Ids are of our own
+    making, because theirs may contain anything.
+    """
+    calls: list[TurnPart] = []
+    results: list[TurnPart] = []
+    others = dict(told.observed)
+    made = [call for call in (told.answer or {}).get("calls") or () if isinstance(call, dict)]
+    names = (*told.asked, *("" for _ in made))
+    for at, (call, call_id) in enumerate(zip(made, names, strict=False)):
+        joined, name = f"call_{number}_{at}", _tool_name(call)
+        text = _json(call.get("arguments") or {})
+        calls.append(
+            TurnPart(id=f"turn:{number}.{at}", kind="call", text=text, source=name, call=joined)
+        )
+        found = _result_of(number, call, call_id, others)
+        gone = TurnPart(id=f"turn:{number}.{at}!", kind="failed", text=NO_RESULT, source=name)
+        result = others.pop(found) if found else gone
+        results.append(msgspec.structs.replace(result, call=joined))
+    return calls, results, [*others.values()]
+
+
+def _result_of(
+    number: int, call: dict[str, Any], call_id: str, observed: Mapping[str, TurnPart]
+) -> str:
+    """The id of the first observation of a call; "" if there is none."""
+    if call_id:
+        place = f"turn:{number}/{call_id}"
+        tries = (f"{place}!", f"{place}+")  # of a chosen step
+        return next((id_ for id_ in observed if id_ == place or id_.startswith(tries)), "")
+    # Enabling a pack, or a verdict on a goal, has no id: no component is asked for it.
+    arguments = call.get("arguments")
+    pack = arguments.get("pack", "") if isinstance(arguments, dict) else ""
+    told = (f"turn:{number}+{pack}", _id_of("verdict", number), _id_of("problem", number))
+    return next((id_ for id_ in told if id_ in observed), "")
+
+
+def _tool_name(call: dict[str, Any]) -> str:
+    """The tool that a model called, in characters that every endpoint accepts."""
+    return _NOT_A_NAME.sub("_", _in_a_line(str(call.get("tool"))))[:LONGEST_CALLED] or "_"
 
 
 def _result(event: ToolReturned, blobs: Blobs) -> TurnPart:
@@ -175,14 +218,14 @@ def _result(event: ToolReturned, blobs: Blobs) -> TurnPart:
 
 
 def _call(event: ToolReturned | ToolFailed | ToolDenied) -> str:
-    """What a prompt calls the outcome of a call; nothing else of a turn has a `/`."""
+    """The id of a call's outcome in a prompt; nothing else of a turn has a `/`."""
     return f"turn:{event.turn}/{event.call_id}"
 
 
-def _propose(turns: dict[int, _Told], event: StepProposed) -> None:
-    """What the model chose is a call of its turn; what a person chose is shown beside it."""
+def _propose(turns: dict[int, _PartialTurn], event: StepProposed) -> None:
+    """A model's choice is a call of its turn; a person's choice is shown beside it."""
     if event.call_id:
-        turns.setdefault(event.turn, _Told()).asked.append(event.call_id)
+        turns.setdefault(event.turn, _PartialTurn()).asked.append(event.call_id)
         return
     given = _json(event.parameters)
     text = f"{event.by} chose {_in_a_line(event.action)} with {given}. {event.note}".strip()
@@ -191,7 +234,7 @@ def _propose(turns: dict[int, _Told], event: StepProposed) -> None:
 
 
 def _outcome(chosen: StepProposed, event: StepCompleted | StepFailed) -> TurnPart:
-    """What came of a step that was chosen; of a try after a failure, what came of that."""
+    """The result of a chosen step; after a retry, the result of the retry."""
     name = _in_a_line(chosen.action)
     place = f"turn:{chosen.turn}/{chosen.call_id or chosen.step_id}"
     if isinstance(event, StepFailed):
@@ -199,7 +242,7 @@ def _outcome(chosen: StepProposed, event: StepCompleted | StepFailed) -> TurnPar
         text = f"{name} failed ({event.kind}): {event.error}\n{event.excerpt}".strip()
         text = cut_middle(text, LONGEST_CHARS)
         return TurnPart(id=f"{place}{again}!", kind="failed", text=text, source=name)
-    # What a result offers to the prompts of later steps stands in it already.
+    # The offers of a result to later prompts are in it already.
     result = {name: value for name, value in event.result.items() if name != OFFERED}
     text = "\n".join(filter(None, (event.summary, _json(result))))
     text = cut_middle(text, LONGEST_CHARS)
@@ -208,12 +251,17 @@ def _outcome(chosen: StepProposed, event: StepCompleted | StepFailed) -> TurnPar
 
 def _verdict(event: ContextCompile) -> TurnPart:
     text = f"The goal is not reached: {event.verdict}"
-    return TurnPart(id=f"turn:{event.turn - 1}:verdict", kind="problem", text=text)
+    return TurnPart(id=_id_of("verdict", event.turn - 1), kind="problem", text=text)
 
 
 def _problem(event: ContextCompile) -> TurnPart:
     text = f"The answer was not taken: {event.problem}\nAnswer once more, so that it fits."
-    return TurnPart(id=f"turn:{event.turn - 1}:problem", kind="problem", text=text)
+    return TurnPart(id=_id_of("problem", event.turn - 1), kind="problem", text=text)
+
+
+def _id_of(what: str, turn: int) -> str:
+    """The id in a prompt of a verdict on a goal, or of a problem with an answer."""
+    return f"turn:{turn}:{what}"
 
 
 def _text(event: ToolReturned, blobs: Blobs) -> str:

@@ -17,15 +17,15 @@ class ApprovedParameters(msgspec.Struct, frozen=True):
     """What `approved` takes."""
 
     question: str = "Shall this go on?"
-    by: tuple[str, ...] = ()  # clients that may answer, or "owner"; () for all who are granted it
-    not_by_requester: bool = False  # whether the requester of the execution may not answer
+    by: tuple[str, ...] = ()  # clients that may answer, or "owner"; []: all with a grant to
+    not_by_requester: bool = False  # True: the requester of the execution may not answer
 
 
 class Approved(Component):
-    """Waits for a person, then uses the answer.
+    """Asks a person, and passes if the answer is yes.
 
-    The hub authenticates the client that answers; Cortex records it with the answer. If a client
-    may not answer, the question stays open.
+    The hub authenticates the client that answers, and Cortex records its name with the answer. If
+    that client may not answer, the question stays open.
     """
 
     rests = True
@@ -52,7 +52,7 @@ class Approved(Component):
         return Verdict.waiting(f"{asked.question}{who_may}")
 
     def _problem(self, asked: ApprovedParameters, event: GateEvaluate) -> str:
-        """Why the answer of this person does not count; "" where it does."""
+        """Why the answer of this person does not count; "" if it does."""
         by = event.by or "somebody"
         if asked.by and event.by not in asked.by:
             return f"not {by}: {' or '.join(asked.by)} may answer"
@@ -61,7 +61,7 @@ class Approved(Component):
         return ""
 
     def _asked_for(self, event: GateEvaluate) -> bool:
-        """Whether who answers asked for the execution too, maybe by a component that they host."""
+        """Whether the person who answers also requested the execution, even by a component."""
         records = (r for r in self._history(GRANTS) if r.topic in self._vocabulary)
         grants = folded(self._vocabulary.read(record) for record in records)
         return grants.holds(event.by, event.requested_by)

@@ -1,6 +1,6 @@
-"""The gate `branch_clean`: the git checkout holds nothing that is not committed.
+"""The gate `branch_clean`: the git checkout has no uncommitted changes.
 
-A home inside the checkout does not count: it is there because the gate is asked.
+A home inside the checkout does not count, because Cortex itself created it.
 """
 
 import os
@@ -12,16 +12,16 @@ from cortex.runtime.code.programs import GitConfigurationError, run_git
 from cortex.runtime.functions import GateStep, StepError, Verdict, gate
 from cortex.runtime.kernel import Component, Home, many
 
-NAMED = 3  # those that the reason names
+NAMED = 3  # paths named in the reason
 STATE = len("?? ")  # before a path
-SHOWN = 10  # uncommitted paths that the evidence names
-# What stands uncommitted inside a submodule is asked of the submodule, with its own configuration.
+SHOWN = 10  # uncommitted paths in the evidence
+# Changes inside a submodule are checked in the submodule, with its own configuration.
 STATUS = ("status", "--porcelain", "-z", "--branch", "--no-renames", "--ignore-submodules=dirty")
 NO_COMMITS = "No commits yet on "
 
 
 class BranchClean(Component):
-    """Passes when the workspace is a git checkout without uncommitted work."""
+    """Passes if the workspace is a git checkout without uncommitted changes."""
 
     rests = True
 
@@ -60,7 +60,7 @@ class BranchClean(Component):
         return Verdict.passed(branch=branch)
 
     def _apart(self, event: GateEvaluate) -> tuple[str, ...]:
-        """The pathspec that leaves the home out, where it stands in the checkout."""
+        """The pathspec that excludes the home, if it is in the checkout."""
         if self._home is None:
             return ()
         said = run_git(event.workspace, "rev-parse", "--show-toplevel", timeout_s=event.timeout_s)

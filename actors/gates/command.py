@@ -20,13 +20,13 @@ from cortex.runtime.kernel import Component, Config, Home, key_names
 class CommandParameters(msgspec.Struct, frozen=True):
     """What `command` takes."""
 
-    run: str | list[str]  # a list of words; or a text without references, split as a shell would
-    timeout_s: Seconds | None = None
-    env: list[str] = []  # more variables that the program gets
+    run: str | list[str]  # words, or one text without ${...} that Cortex splits like a shell
+    timeout_s: Seconds | None = None  # null: the timeout of the gate
+    env: list[str] = []  # names of further environment variables that the program gets
 
 
 class Command(Component):
-    """Passes when the program ends with 0; it runs in the workspace, or in a goal's worktree."""
+    """Runs a program in the workspace, or in a goal's worktree; passes if it ends with 0."""
 
     rests = True
     workers = 2

@@ -17,7 +17,7 @@ SHOWN = 200  # characters of a path that cannot be
 
 
 class ExecutionContextExists(Component):
-    """Passes when the execution has a recorded trigger, a goal and a workspace."""
+    """Passes if the execution has a recorded trigger, a goal and a workspace."""
 
     rests = True
 
@@ -53,11 +53,11 @@ def _is_folder(workspace: str) -> bool:
 class FileExistsParameters(msgspec.Struct, frozen=True):
     """What `file_exists` takes."""
 
-    path: str  # relative ones start at the workspace
+    path: str  # absolute or relative to the workspace
 
 
 class FileExists(Component):
-    """Passes when the path names a file or a folder."""
+    """Passes if the path names a file or a folder."""
 
     rests = True
 
@@ -79,21 +79,22 @@ class FileExists(Component):
 class ModelNeeds(msgspec.Struct, frozen=True, omit_defaults=True):
     """The requirements of a step for its model, as written under `needs:`."""
 
-    reasoning: Level | None = None
-    code: Level | None = None
-    speed: Level | None = None
+    reasoning: Level | None = None  # at least this level
+    code: Level | None = None  # at least this level
+    speed: Level | None = None  # at least this level
+    # "local": only a model on this machine
     sensitivity: Literal["public", "internal", "local"] | None = None
-    context_tokens: int | None = None
+    context_tokens: int | None = None  # the smallest window
 
 
 class ModelAvailableParameters(msgspec.Struct, frozen=True):
     """What `model_available` takes."""
 
-    needs: ModelNeeds = ModelNeeds()
+    needs: ModelNeeds = ModelNeeds()  # as a step has them under `needs:`
 
 
 class ModelAvailable(Component):
-    """Passes when Cortex would select an announced model for the needs."""
+    """Passes if a configured model meets the needs."""
 
     rests = True
 

@@ -1,4 +1,4 @@
-"""The gate `tests_pass`: the newest run of tests was green, on the files as they are now."""
+"""The gate `tests_pass`: the newest run of tests passed, on the current files."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,9 +30,9 @@ CHANGED = "the code was changed after the tests: run them on what it is now"
 
 
 class TestsPass(Component):
-    """Checks the recorded results and the files as they are now; it runs no tests itself.
+    """Passes if the newest recorded test run passed on the files as they are now.
 
-    A green result belongs to the files: if a file has changed since, the tests must run again.
+    It runs no tests itself. If a file has changed since that run, the tests must run again.
     """
 
     rests = True
@@ -61,7 +61,7 @@ class TestsPass(Component):
         return Verdict.failed(reason, **evidence)
 
     def _stale(self, event: GateEvaluate, record: RepairRecord) -> str:
-        """Why a green result says nothing of the files as they are; "" where it does."""
+        """Why a green result does not apply to the current files; "" if it does."""
         changed = record.result.get("changed")
         if changed:
             return f"{changed[0]} was written while the tests ran: run them again"
@@ -75,7 +75,7 @@ class TestsPass(Component):
         return "" if tree == record.result["tree"] else CHANGED
 
     def _root(self, event: GateEvaluate, place: Path) -> Path:
-        """Where the tests ran: in the worktree where there is one."""
+        """Where the tests ran: in the worktree, if there is one."""
         if self._home is None:
             return place
         folder = folder_of(self._home.path, owner_of(event))

@@ -22,24 +22,24 @@ _TELLING = ("message", "frame", "title", "context")  # roles of evidence, the mo
 class AnalyzeFailureParameters(msgspec.Struct, frozen=True):
     """Say why a build or its tests failed, by a model; all of it may come from earlier steps."""
 
-    summary: str = ""
-    failed_command: str = ""
-    findings: list[Finding] = []
-    locations: list[Location] = []
+    summary: str = ""  # one line from `read_ci_log`
+    failed_command: str = ""  # from `read_ci_log`
+    findings: list[Finding] = []  # from `read_ci_log`
+    locations: list[Location] = []  # from `find_relevant_code`
 
 
 class AnalyzeFailureResult(msgspec.Struct, frozen=True):
     """What `analyze_failure` gives."""
 
-    report: str  # for people
-    analysis: str  # what the model answered
-    extractive: bool  # True: the answer holds quotations of the context and nothing else
-    failing: list[str]  # names of what failed, best first
-    locations: list[str]  # "path:line", best first
+    report: str  # plain text for people: failures, proof, places, analysis
+    analysis: str  # the answer of the model
+    extractive: bool  # True: the answer only quotes the context
+    failing: list[str]  # titles of the findings, in their order
+    locations: list[str]  # "path:line", the most likely first
 
 
 class AnalyzeFailure(Component):
-    """Combines the answer of the model with the findings from the log."""
+    """Writes a report from the findings in a log and the answer of a model."""
 
     rests = True
 
@@ -132,18 +132,18 @@ def _cut(text: str, longest: int = LONGEST) -> str:
 class AnswerQuestionParameters(msgspec.Struct, frozen=True):
     """Answer a question from what is known, by a model."""
 
-    question: str
+    question: str  # the model sees it in its prompt
 
 
 class AnswerQuestionResult(msgspec.Struct, frozen=True):
     """What `answer_question` gives."""
 
-    text: str
-    extractive: bool  # True: the answer holds quotations of the context and nothing else
+    text: str  # the answer
+    extractive: bool  # True: the answer only quotes the context
 
 
 class AnswerQuestion(Component):
-    """Returns the answer of a model to the step's context."""
+    """Asks a model a question, and returns its answer."""
 
     rests = True
 

@@ -1,4 +1,4 @@
-"""The action `commit_and_push`: what an execution wrote becomes one commit on a branch."""
+"""The action `commit_and_push`: commits what an execution wrote on a branch."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,27 +36,26 @@ NOTHING = "hold nothing to commit: no step of this execution wrote anything sinc
 class CommitAndPushParameters(msgspec.Struct, frozen=True):
     """Commit what was written, on a branch of its own; and push that, where it is asked for."""
 
-    message: str = ""  # "": what the last `write_code` said of its change, else the goal
-    branch: str = ""  # a new one of that name instead of cortex/<execution>
-    push: bool = False
-    remote: str = "origin"
-    hooks: bool = (
-        False  # True: the repository's hooks run, and commits are signed as you configured
-    )
-    everything: bool = False  # True: also what other steps changed, such as a formatter
-    checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
+    message: str = ""  # "": the summary of the last `write_code`, else the goal
+    branch: str = ""  # name of a new branch; "": cortex/<execution>
+    push: bool = False  # True: push the branch
+    remote: str = "origin"  # name of the git remote
+    # True: run the hooks of the repository, and sign commits as your git configuration says
+    hooks: bool = False
+    everything: bool = False  # True: also commit changes of other steps, such as a formatter
+    checkout: str = ""  # its folder, absolute or relative to the workspace; "": the workspace
 
 
 class CommitAndPushResult(msgspec.Struct, frozen=True):
     """What `commit_and_push` gives."""
 
-    commit: str
-    branch: str
+    commit: str  # its hash
+    branch: str  # that the commit is on
     pushed: bool
 
 
 class CommitAndPush(Component):
-    """Makes one commit a step, however often it is asked; the worktree goes, the branch stays."""
+    """Commits the change on a branch, once per step, and then removes the worktree."""
 
     rests = True
 
@@ -70,11 +69,11 @@ class CommitAndPush(Component):
         self._home = home
         self._vocabulary = vocabulary
         self._history = history
-        self._hidden = key_names(config)  # keys of models, which no hook and no remote needs
+        self._hidden = key_names(config)  # keys of models, which hooks and remotes do not need
 
     @action("commit_and_push", effect="idempotent", programs=["hooks"])
     def execute(self, asked: CommitAndPushParameters, step: ActionStep) -> CommitAndPushResult:
-        """Commit, or find the commit that was made; push where that is asked for."""
+        """Commit, or find the existing commit; push if requested."""
         event = step.event
         if self._home is None:
             raise StepError(NO_HOME, kind="refused", retry=False)
@@ -88,12 +87,10 @@ class CommitAndPush(Component):
                 remove_worktree(sources, folder)
             if asked.push:
                 push(sources.git, asked.remote, branch, hooks=asked.hooks, hidden=self._hidden)
-        except CheckoutUnusableError as error:
-            raise StepError(str(error), kind="refused", retry=False) from error
         except GitFailedError as error:
             raise StepError(str(error)) from error
         except RepairError as error:
-            raise StepError(str(error), retry=False) from error
+            raise StepError.of(error) from error
         where = f"{branch}, pushed to {asked.remote}" if asked.push else branch
         step.summary = f"{made[:12]} on {where}"
         return CommitAndPushResult(made, branch, asked.push)
@@ -106,7 +103,7 @@ class CommitAndPush(Component):
         folder: Path,
         branch: str,
     ) -> str:
-        """The commit of this step: made now, or when this step was carried out before."""
+        """The commit of this step: made now, or by an earlier run of this step."""
         made = made_by(sources.git, branch, event.execution_id, event.step_id)
         tree = find_worktree(folder, event.timeout_s)
         if tree is not None and asked.everything:
@@ -126,6 +123,6 @@ class CommitAndPush(Component):
 
 
 def _holds_more(folder: Path, timeout_s: float) -> bool:
-    """Whether the worktree has what was not committed: towards a goal others may need it."""
+    """Whether the worktree has uncommitted changes, which other actions towards a goal may need."""
     tree = find_worktree(folder, timeout_s)
     return tree is not None and not tree.is_clean()

@@ -12,7 +12,7 @@ from cortex.runtime.kernel import Component
 from cortex.runtime.processes import ALSO_FROM
 
 AROUND = 6  # lines of code on each side that a model may want to see
-MOST = 20  # locations, whatever is asked for
+MOST = 20  # maximum of locations
 
 FailureText: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={ALSO_FROM: ["excerpt"]})]
 
@@ -20,20 +20,20 @@ FailureText: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={ALSO_FRO
 class FindRelevantCodeParameters(msgspec.Struct, frozen=True):
     """Find the files and lines that a failure is about."""
 
-    text: FailureText  # what the failure says: an excerpt of a log, a stack trace
-    checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
-    limit: Annotated[int, msgspec.Meta(ge=1)] = 8
+    text: FailureText  # text of the failure: an excerpt of a log, a stack trace
+    checkout: str = ""  # its folder, absolute or relative to the workspace; "": the workspace
+    limit: Annotated[int, msgspec.Meta(ge=1)] = 8  # the most locations to return
 
 
 class FindRelevantCodeResult(msgspec.Struct, frozen=True):
     """What `find_relevant_code` gives."""
 
-    locations: list[Location]  # best first
-    context: list[Offer]
+    locations: list[Location]  # the most likely first
+    context: list[Offer]  # excerpts of the files at these locations
 
 
 class FindRelevantCode(Component):
-    """Matches stack frames, paths and symbols with the files of a git checkout or a folder."""
+    """Finds the lines of a checkout that the stack frames, paths and symbols of a text name."""
 
     rests = True
     cpu = True
@@ -55,7 +55,7 @@ class FindRelevantCode(Component):
 
 
 def _offers(found: list[Location], checkout: Checkout) -> list[Offer]:
-    """One offer a file: the lines around each of its locations."""
+    """One offer per file: the lines around each of its locations."""
     wanted: dict[str, set[int]] = {}
     for place in found:
         around = range(max(1, place.line - AROUND), place.line + AROUND + 1)

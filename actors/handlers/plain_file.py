@@ -1,4 +1,4 @@
-"""Files that somebody named: read without ever waiting for one, written as an editor does."""
+"""Named files: reading never blocks, writing works as in an editor."""
 
 import contextlib
 import os
@@ -22,10 +22,10 @@ def open_plain(path: Path) -> BinaryIO:
 
 
 def target_of(path: Path, workspace: Path) -> Path:
-    """The file that writing to *path* changes: where its links lead, if that is in *workspace*.
+    """The file that writing to *path* changes: the target of its links, if that is in *workspace*.
 
     Raises:
-        OSError: It is a link out of *workspace*, or a name in it leads out by a link in between.
+        OSError: It is a link out of *workspace*, or a folder on its path is such a link.
     """
     try:
         target = path.resolve()
@@ -38,29 +38,29 @@ def target_of(path: Path, workspace: Path) -> Path:
 
 
 def replace_plain(path: Path, data: bytes, staging: str) -> None:
-    """Put *data* in the place of the file at *path* at once, with the mode and owner it has.
+    """Replace the file at *path* by *data* atomically, and keep its mode and owner.
 
-    A new file gets the mode that the umask leaves. Another hard link of the file keeps what it had.
+    A new file gets the mode that the umask leaves. Other hard links of the file keep the old data.
 
     Args:
-        path: No link.
-        data: All of the file.
-        staging: What no other file beside it is called.
+        path: The file; not a link.
+        data: The whole content.
+        staging: An unused file name beside it.
 
     Raises:
-        OSError: It cannot be written, may not be, or is no plain file.
+        OSError: It cannot be written, is write-protected, or is not a plain file.
         ValueError: *path* holds a zero byte.
     """
     had = _status(path)
     if had is not None and not stat.S_ISREG(had.st_mode):
         raise OSError("it is not a plain file")
-    if had is not None and not os.access(path, os.W_OK):  # which a rename would not ask
+    if had is not None and not os.access(path, os.W_OK):  # a rename would not check that
         raise PermissionError("it may not be written")
     staged = path.parent / f".{staging}"
     try:
         staged.write_bytes(data)
         if had is not None:
-            with contextlib.suppress(OSError):  # only root gives files away
+            with contextlib.suppress(OSError):  # only root may change the owner
                 os.chown(staged, had.st_uid, had.st_gid)
             staged.chmod(stat.S_IMODE(had.st_mode))
         staged.replace(path)
@@ -71,7 +71,7 @@ def replace_plain(path: Path, data: bytes, staging: str) -> None:
 
 
 def reason_of(error: OSError | ValueError) -> str:
-    """What went wrong, without the path."""
+    """The error, without the path."""
     return getattr(error, "strerror", None) or str(error)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from cortex.runtime.code import triage  # what it does is imported where it is done
+from cortex.runtime.code import triage  # imports its parts on use
 from cortex.runtime.code.triage import Finding, Log, LogError, LogUnreadableError, Report
 from cortex.runtime.context import Offer, TokenCounter
 from cortex.runtime.functions import ActionStep, StepError, action
@@ -21,26 +21,26 @@ FINDINGS = 10
 class ReadCiLogParameters(msgspec.Struct, frozen=True):
     """Read the log of a failed build: its findings, and the lines that say most."""
 
-    log: str  # path of the log, plain or gzip; relative ones start at the workspace
-    excerpt_tokens: Annotated[int, msgspec.Meta(ge=1)] = EXCERPT_TOKENS
+    log: str  # its path, absolute or relative to the workspace; the file is plain or gzip
+    excerpt_tokens: Annotated[int, msgspec.Meta(ge=1)] = EXCERPT_TOKENS  # at most
 
 
 class ReadCiLogResult(msgspec.Struct, frozen=True):
     """What `read_ci_log` gives."""
 
     log: str  # absolute path
-    summary: str
-    failed_command: str
-    findings: list[Finding]  # best first
+    summary: str  # one line: what failed
+    failed_command: str  # "" if the log names none
+    findings: list[Finding]  # the most likely cause first
     lines: int  # of the whole log
-    size_bytes: int
-    tokens: int  # of the whole log; beyond 4 MB estimated from one megabyte in eight
-    excerpt: str  # the lines that say most
-    context: list[Offer]
+    size_bytes: int  # of the whole log
+    tokens: int  # of the whole log; over 4 MB estimated from one megabyte in eight
+    excerpt: str  # the most informative lines
+    context: list[Offer]  # the excerpt, with its line numbers
 
 
 class ReadCiLog(Component):
-    """Reads CI logs in a separate process: a log of 100 MB must not block the hub."""
+    """Finds the failures in a CI log, in a separate process: large logs do not block the hub."""
 
     rests = True
     cpu = True

@@ -1,4 +1,4 @@
-"""The action `run_tests`: the tests of the sources, run where the change stands."""
+"""The action `run_tests`: runs the tests of the sources, where the change is."""
 
 import contextlib
 import time
@@ -8,6 +8,7 @@ from subprocess import TimeoutExpired
 
 import msgspec
 
+from cortex.bus import steady_s
 from cortex.bus.events import StepExecute
 from cortex.runtime.code.programs import (
     EffectInterruptedError,
@@ -17,7 +18,6 @@ from cortex.runtime.code.programs import (
     ProgramOutcome,
     ProgramRefusedError,
     ProgramTimeoutError,
-    ProgramUnwantedError,
     Seconds,
     Waiters,
     argv_of,
@@ -48,12 +48,12 @@ from cortex.runtime.kernel import Component, Config, Home, key_names, many
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
-LARGEST_BYTES = 1 << 20  # of a file that is looked at for the command
-FILES = 2_000  # of a folder that are looked at
+LARGEST_BYTES = 1 << 20  # of a file that is searched for the command
+FILES = 2_000  # of a folder that are searched
 SUMMARY_CHARS = 300
-DIFF_CHARS = 1_500  # of the change that stand beside what its tests said
+DIFF_CHARS = 1_500  # of the change, shown beside the output of its tests
 TRIED = "The change that these tests ran on, and which is dropped when it is tried again:"
-TRIES = 3  # of a run that somebody killed
+TRIES = 3  # attempts, if the run is killed
 UNKNOWN = (
     "the files do not say how the tests are run: name it, as in `with: {command: [make, check]}`"
 )
@@ -62,11 +62,11 @@ UNKNOWN = (
 class RunTestsParameters(msgspec.Struct, frozen=True):
     """Run the tests where the change stands, and read what they say."""
 
-    command: str | list[str] = []  # words, or a text split as a shell would; [] finds one
-    checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
-    timeout_s: Seconds | None = None
+    command: str | list[str] = []  # words, or one text, split as a shell would; []: Cortex finds it
+    checkout: str = ""  # its folder, absolute or relative to the workspace; "": the workspace
+    timeout_s: Seconds | None = None  # null: the limit of the configuration
     must_pass: bool = False  # True: a failing test fails the step
-    env: list[str] = []  # more variables that the tests get
+    env: list[str] = []  # names of further environment variables that the tests get
 
 
 class RunTestsResult(msgspec.Struct, frozen=True):
@@ -74,18 +74,18 @@ class RunTestsResult(msgspec.Struct, frozen=True):
 
     passed: bool
     exit_code: int
-    command: list[str]
-    failed: list[str]  # names of failing tests, the most telling first; else what else failed
-    excerpt: str  # the lines of the output that say most
-    output: str  # digest of all that was kept of it
+    command: list[str]  # that ran
+    failed: list[str]  # names of failing tests, the likeliest cause first; or what else failed
+    excerpt: str  # the most informative lines of the output
+    output: str  # digest of the blob with the last MiB of the output
     seconds: float
-    context: list[Offer]
-    tree: str = ""  # digest of the files that the tests ran on; "" where they changed meanwhile
-    changed: list[str] = []  # such files, a few of them
+    context: list[Offer]  # the excerpt
+    tree: str = ""  # digest of the tested files; "" if they changed while the tests ran
+    changed: list[str] = []  # some of the files that changed while the tests ran
 
 
 class RunTests(Component):
-    """Runs tests in the execution's worktree, if there is one, otherwise in the workspace."""
+    """Runs tests in the execution's worktree, or in the workspace if there is no worktree."""
 
     rests = True
     workers = 2
@@ -108,10 +108,10 @@ class RunTests(Component):
 
     @action("run_tests", effect="idempotent", programs=["command"])
     def execute(self, asked: RunTestsParameters, step: ActionStep) -> RunTestsResult:
-        """Run them, and read what they said."""
+        """Run them, and read their output."""
         event = step.event
         timeout_s = min(asked.timeout_s or self._settings.timeout_s, event.timeout_s)
-        began_s = time.monotonic()
+        began_s = steady_s()
         try:
             place = Path(event.workspace or ".", asked.checkout).absolute()
             folder, root = self._folder(event, place)
@@ -123,20 +123,18 @@ class RunTests(Component):
                 step,
                 lambda key: self._start(key, argv, str(folder), timeout_s, passed, wanted),
             )
-        except (ProgramRefusedError, RepairError) as error:
-            raise StepError(str(error), kind="refused", retry=False) from error
-        except (EffectInterruptedError, ProgramUnwantedError) as error:
-            raise StepError(str(error), kind="interrupted", retry=False) from error
+        except EffectInterruptedError as error:
+            raise StepError(str(error), kind=error.kind, retry=False) from error
         except ProgramTimeoutError as error:
-            raise StepError(f"the tests took too long: {error}", kind="timeout") from error
-        except ProgramError as error:
-            raise StepError(str(error)) from error
-        seconds = round(time.monotonic() - began_s, 3)
+            raise StepError.of(error, f"the tests took too long: {error}") from error
+        except (ProgramError, RepairError) as error:
+            raise StepError.of(error) from error
+        seconds = round(steady_s() - began_s, 3)
         result = self._ended(step, argv, outcome, root, seconds, asked.must_pass)
         return self._with_tree(event, result, root, began_ns)
 
     def _folder(self, event: StepExecute, place: Path) -> tuple[Path, Path]:
-        """Where to run them, and the root that paths in their output start from."""
+        """The folder to run them in, and the root of paths in their output."""
         if self._home is None:
             return place, place
         if event.worktree:
@@ -148,18 +146,18 @@ class RunTests(Component):
         except RepairError:
             if tree is not None or event.worktree:
                 raise
-            return place, place  # sources need not be a checkout to be tested
+            return place, place  # sources to test need not be a checkout
         if tree is None:
             branch = branch_of(owner_of(event))
             if not head_of(sources.git, branch):
                 return place, place
-            fresh_worktree(sources, root, branch)  # it was committed, and its worktree went
+            fresh_worktree(sources, root, branch)  # it was committed, and its worktree removed
         return root / sources.prefix, root
 
     def _with_tree(
         self, event: StepExecute, result: RunTestsResult, root: Path, began_ns: int
     ) -> RunTestsResult:
-        """A result belongs to the files as they are at the end, if none changed meanwhile."""
+        """The digest of the tested files at the end, if none changed meanwhile."""
         home = self._home.path if self._home else None
         try:
             changed = changed_since(root, began_ns, event.timeout_s)
@@ -170,21 +168,21 @@ class RunTests(Component):
         return msgspec.structs.replace(result, tree=tree, changed=changed)
 
     def _shown(self, event: StepExecute, said: TestOutput) -> str:
-        """What whoever tries again has to know: what the tests said, and the change they ran on."""
+        """The information for a retry: the output of the tests, and the tested change."""
         if self._home is None:
             return said.excerpt
         try:
             tree = find_worktree(folder_of(self._home.path, owner_of(event)), event.timeout_s)
             diff = tree.diff() if tree else ""
         except RepairError:
-            diff = ""  # no reason to lose the run
-        # It was git's to read: what is no text in it is for people alone.
+            diff = ""  # the run is kept without it
+        # It is git's output: bytes that are not text are only for people.
         shown = diff.encode(errors="surrogateescape").decode(errors="replace")
         told = (said.excerpt.rstrip(), TRIED, cut_middle(shown, DIFF_CHARS))
         return "\n".join(told) if shown else said.excerpt
 
     def _run(self, step: ActionStep, start: Callable[[str], ProgramOutcome]) -> ProgramOutcome:
-        """Run them to an end; a run that somebody killed proves nothing, so there is another."""
+        """Run them to their end; a killed run proves nothing, so it is repeated."""
         for n in range(TRIES - 1):
             with contextlib.suppress(EffectInterruptedError):
                 return start(step.effect_key(n))
@@ -251,7 +249,7 @@ def _summary(passed: bool, said: TestOutput) -> str:
 
 
 def _found(folder: Path, place: Path) -> tuple[str, ...]:
-    """The command that the files in *folder* speak of; the user's own interpreter is at *place*."""
+    """The test command that the files in *folder* show; the user's interpreter is at *place*."""
 
     def read(name: str) -> str:
         try:

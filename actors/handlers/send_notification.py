@@ -1,4 +1,4 @@
-"""The action `send_notification`: tell a program or a web hook, once and signed."""
+"""The action `send_notification`: notifies a program or a web hook, once and signed."""
 
 import hashlib
 import os
@@ -16,8 +16,6 @@ from cortex.runtime.code.programs import (
     History,
     ProgramError,
     ProgramRefusedError,
-    ProgramTimeoutError,
-    ProgramUnwantedError,
     Seconds,
     Waiters,
     argv_of,
@@ -35,35 +33,35 @@ from cortex.runtime.secrets import Mask
 from .shell import UNKEPT
 
 TIMEOUT_S = 30.0
-SAID_CHARS = 200  # of a program that failed
+SAID_CHARS = 200  # of a failed program's output
 UNHEARD = "it was posted, and the process that did it ended before an answer came"
 NOBODY = "a step notifies one receiver: give one of `command`, `webhook` and `webhook_env`"
-TEAM = "CORTEX_WEBHOOK"  # the variable that holds the web hook where the step names nobody
+TEAM = "CORTEX_WEBHOOK"  # the variable with the web hook, if the step names no receiver
 
 
-Told: TypeAlias = Literal["once", "idempotent"]  # what is done where nobody knows if it was told
+Told: TypeAlias = Literal["once", "idempotent"]  # what to do if it is unknown whether it arrived
 
 
 class SendNotificationParameters(msgspec.Struct, frozen=True):
     """Tell somebody, by a program or a web hook: who is told, and what."""
 
-    command: str | list[str] = []  # program that gets the notification as JSON on its input
-    webhook: str = ""  # URL that it is posted to: https, or http on this host
-    webhook_env: str = ""  # the variable that holds such a URL; CORTEX_WEBHOOK unless given
-    secret_env: str = ""  # name of the environment variable whose value signs what is posted
-    message: str = ""  # "": the step's description
-    data: dict[str, Any] = {}  # further data of the notification
-    timeout_s: Seconds = TIMEOUT_S
-    env: list[str] = []  # more variables that the program gets
-    effect: Told = "once"  # "idempotent": the receiver recognises a repetition by its key
+    command: str | list[str] = []  # program that gets the notification as JSON on standard input
+    webhook: str = ""  # URL to post to: https, or http on this host
+    webhook_env: str = ""  # environment variable with that URL; "": CORTEX_WEBHOOK
+    secret_env: str = ""  # environment variable with the key that signs the post
+    message: str = ""  # "": the description of the step
+    data: dict[str, Any] = {}  # further fields of the notification
+    timeout_s: Seconds = TIMEOUT_S  # of the program or the post
+    env: list[str] = []  # names of further environment variables that the program gets
+    effect: Told = "once"  # "idempotent": the receiver recognises a repetition by the key
 
 
 class SendNotificationResult(msgspec.Struct, frozen=True):
     """What `send_notification` gives."""
 
     by: str  # "command" or "webhook"
-    status: int  # exit code of the program, or status of the answer
-    key: str  # by which the receiver recognises a repetition
+    status: int  # exit code of the program, or HTTP status
+    key: str  # the same in every repetition
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -78,15 +76,15 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class SendNotification(Component):
-    """Sends a notification; the step's `retry:` decides about further tries, with the same key.
+    """Sends a notification by a program or a webhook.
 
-    If nobody knows whether the notification arrived, Cortex asks a person, unless the receiver
-    recognises a repetition.
+    The `retry:` of the step repeats it with the same key. If Cortex does not know whether the
+    notification arrived, it asks a person, unless `effect` is "idempotent".
     """
 
     rests = True
     workers = 2
-    recovers = True  # a step says whether it may be told again; a program keeps how it ended
+    recovers = True  # a step says whether it may be repeated; a program's end is recorded
 
     def __init__(
         self,
@@ -99,7 +97,7 @@ class SendNotification(Component):
         self._allow = config.handlers.shell.allow
         self._hidden = key_names(config)
         self._named = config.programs.environment
-        # Without a home nothing outlives the runtime, so that records of effects need not either.
+        # Without a home nothing outlives the runtime, so records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         self._folder = (
             Path(self._passing.name) if self._passing else Path(home.path if home else "")
@@ -107,7 +105,7 @@ class SendNotification(Component):
         self._waiters = Waiters(history)
 
     def on_stop(self) -> None:
-        """Leave nothing behind where there is no home."""
+        """Remove everything if there is no home."""
         if self._passing is not None:
             self._passing.cleanup()
 
@@ -115,7 +113,7 @@ class SendNotification(Component):
     def execute(
         self, asked: SendNotificationParameters, step: ActionStep
     ) -> SendNotificationResult:
-        """Send it, or say what came back."""
+        """Send it, or find out what became of it."""
         named = sum(map(bool, (asked.command, asked.webhook, asked.webhook_env)))
         if named > 1:
             raise StepError(NOBODY, kind="refused", retry=False)
@@ -130,24 +128,15 @@ class SendNotification(Component):
             if asked.command:
                 return self._tell_program(step, asked, said)
             return _tell_hook(step, asked, said)
-        except (HookRefusedError, ProgramRefusedError) as error:
-            raise StepError(str(error), kind="refused", retry=False) from error
-        except EffectInterruptedError as error:
-            problem = f"the program {error.problem}"
-            if again:
-                raise StepError(problem, kind="interrupted") from error
-            raise EffectUnknownError(problem) from error
-        except ProgramUnwantedError as error:
-            problem = f"the program {error.problem}"
-            raise StepError(problem, kind="interrupted", retry=False) from error
-        except ProgramTimeoutError as error:
-            raise StepError(f"the program {error.problem}", kind="timeout") from error
-        except ProgramError as error:
-            raise StepError(f"the program {error.problem}") from error
         except HookUnansweredError as error:
             raise (StepError if again else EffectUnknownError)(str(error)) from error
-        except HookFailedError as error:
-            raise StepError(str(error)) from error
+        except (HookRefusedError, HookFailedError, ProgramRefusedError) as error:
+            raise StepError.of(error) from error
+        except ProgramError as error:
+            problem = f"the program {error.problem}"
+            if isinstance(error, EffectInterruptedError) and not again:
+                raise EffectUnknownError(problem) from error
+            raise StepError.of(error, problem) from error
 
     def _tell_program(
         self, step: ActionStep, asked: SendNotificationParameters, said: Notification
@@ -208,7 +197,7 @@ def _keep(path: Path, data: bytes) -> None:
     """Write a file that only its owner may read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        # Another name first: what an earlier start of the program still reads stays whole.
+        # Another name first: an earlier start of the program may still read the old file.
         staged = path.with_suffix(".new")
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -218,7 +207,7 @@ def _keep(path: Path, data: bytes) -> None:
         raise ProgramError("", f"was not started: {error.strerror or error}") from None
 
 
-# A program that is run once gets no input, so this one puts the notification there.
+# A program that is run once gets no input, so this one provides the notification as input.
 _LAUNCH = """
 import os, sys
 os.dup2(os.open(sys.argv[1], os.O_RDONLY), 0)

@@ -1,4 +1,4 @@
-"""The action `shell`: run a program in the workspace, once."""
+"""The action `shell`: runs a program in the workspace, once."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +11,6 @@ from cortex.runtime.code.programs import (
     History,
     ProgramError,
     ProgramOutcome,
-    ProgramRefusedError,
-    ProgramTimeoutError,
-    ProgramUnwantedError,
     Seconds,
     Waiters,
     argv_of,
@@ -24,8 +21,8 @@ from cortex.runtime.kernel import Component, Config, Home, Serves, key_names
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
-INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
-SAID_LINES = 3  # of a program that failed, in the error
+INLINE_BYTES = 16 * 1024  # of output in the event; the whole output is a blob
+SAID_LINES = 3  # of a failed program's output, in the error
 SAID_CHARS = 200  # of each of these lines, the last ones
 UNKEPT = "a worker without a home began it, and kept no record of it"
 
@@ -33,29 +30,29 @@ UNKEPT = "a worker without a home began it, and kept no record of it"
 class ShellParameters(msgspec.Struct, frozen=True):
     """Run a program, without a shell, and get its exit code and what it printed."""
 
-    run: str | list[str]  # a list of words; or a text without references, split as a shell would
-    folder: str = ""  # relative to the workspace
-    may_fail: bool = False  # True: an exit code other than 0 is a result, not a failure
-    timeout_s: Seconds | None = None
-    env: list[str] = []  # more variables that the program gets
+    run: str | list[str]  # words, or one text without ${...} that Cortex splits like a shell
+    folder: str = ""  # where it runs, relative to the workspace
+    may_fail: bool = False  # True: an exit code other than 0 does not fail the step
+    timeout_s: Seconds | None = None  # null: the limit of the configuration
+    env: list[str] = []  # names of further environment variables that the program gets
 
 
 class ShellResult(msgspec.Struct, frozen=True):
     """What `shell` gives."""
 
     exit_code: int
-    stdout: str  # the end of it, where it is long
-    stderr: str
-    stdout_blob: str  # digest of all that was kept
-    stderr_blob: str
+    stdout: str  # only the end if it is long
+    stderr: str  # only the end if it is long
+    stdout_blob: str  # digest of the blob with the last MiB of the output
+    stderr_blob: str  # the same for stderr
 
 
 class Shell(Component):
-    """Runs programs; a program that ran for a step does not run again for the same attempt."""
+    """Runs a program, once for each attempt of a step."""
 
     rests = True
     workers = 4
-    recovers = True  # the small process beside each program keeps how it ended
+    recovers = True  # the small process beside each program records its end
 
     @classmethod
     def announces(cls, config: Config) -> tuple[Serves, ...]:
@@ -76,18 +73,18 @@ class Shell(Component):
         self._hidden = key_names(config)
         self._named = config.programs.environment
         self._blobs = blobs
-        # Without a home nothing outlives the runtime, so that records of effects need not either.
+        # Without a home nothing outlives the runtime, so records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
         self._effects = Effects(folder / "effects", mask)
         self._waiters = Waiters(history)
 
     def on_start(self) -> None:
-        """Tidy up after runs that are long settled."""
+        """Remove records of old runs."""
         self._effects.forget()
 
     def on_stop(self) -> None:
-        """Leave nothing behind where there is no home."""
+        """Remove everything if there is no home."""
         if self._passing is not None:
             self._passing.cleanup()
 
@@ -114,17 +111,9 @@ class Shell(Component):
                 again=again,
             )
         except EffectInterruptedError as error:
-            if again:
-                raise StepError(str(error), kind="interrupted") from error
-            raise EffectUnknownError(str(error)) from error
-        except ProgramUnwantedError as error:
-            raise StepError(str(error), kind="interrupted", retry=False) from error
-        except (ProgramRefusedError, RepairError) as error:
-            raise StepError(str(error), kind="refused", retry=False) from error
-        except ProgramTimeoutError as error:
-            raise StepError(str(error), kind="timeout") from error
-        except ProgramError as error:
-            raise StepError(str(error)) from error
+            raise StepError.of(error) if again else EffectUnknownError(str(error)) from error
+        except (ProgramError, RepairError) as error:
+            raise StepError.of(error) from error
         if outcome.exit_code and not asked.may_fail:
             raise StepError(_problem(argv[0], outcome))
         step.summary = f"{argv[0]} ended with {outcome.exit_code}"
@@ -144,7 +133,7 @@ def _problem(program: str, outcome: ProgramOutcome) -> str:
 
 
 def _end(output: bytes) -> str:
-    # A character that was cut in two is left out: replaced, it would take more bytes than before.
+    # A split character is dropped: its replacement would take more bytes.
     return output[-INLINE_BYTES:].decode(
         errors="ignore" if len(output) > INLINE_BYTES else "replace"
     )

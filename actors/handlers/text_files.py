@@ -14,37 +14,38 @@ from cortex.runtime.secrets import MaskedTextError, refuse_masked
 
 from .plain_file import open_plain, reason_of, replace_plain, target_of
 
-LARGEST_BYTES = 128 * 1024  # more does not stand in an event
+LARGEST_BYTES = 128 * 1024  # larger texts do not fit into an event
 SHOWN = 300  # characters of a path that cannot be used
-MASKED = "masked"  # the kind of failure where a text would write a mask over what it stands for
+MASKED = "masked"  # the failure of writing a mask in place of the masked secret
 
 
 class ReadTextParameters(msgspec.Struct, frozen=True):
     """Read a text file."""
 
-    path: str  # relative ones start at the workspace
+    path: str  # absolute or relative to the workspace
 
 
 class ReadTextResult(msgspec.Struct, frozen=True):
     """What `read_text` gives."""
 
-    path: str
-    text: str
-    context: list[Offer]
+    path: str  # absolute
+    text: str  # of the whole file
+    context: list[Offer]  # the text
 
 
 class WriteTextParameters(msgspec.Struct, frozen=True):
     """Write a text file, as a whole."""
 
-    path: str  # relative ones start at the workspace; no link may lead out; a file keeps its mode
-    text: str
+    # Relative to the workspace. No link may lead out of it. An existing file keeps its mode
+    path: str
+    text: str  # replaces the whole file
 
 
 class WriteTextResult(msgspec.Struct, frozen=True):
     """What `write_text` gives."""
 
-    path: str
-    digest: str  # sha256 of the file
+    path: str  # absolute
+    digest: str  # SHA-256 of the file
 
 
 class TextFiles(Component):
@@ -74,7 +75,7 @@ class TextFiles(Component):
 
     @action("write_text", effect="idempotent")
     def write(self, asked: WriteTextParameters, step: ActionStep) -> WriteTextResult:
-        """Write one file; doing it again comes to the same."""
+        """Write one file; repeating it has the same result."""
         event = step.event
         workspace = Path(event.workspace or ".").absolute()
         path = workspace / asked.path
@@ -94,9 +95,9 @@ class TextFiles(Component):
         return WriteTextResult(str(path), hashlib.sha256(data).hexdigest())
 
     def _in_tree(self, event: StepExecute, named: str, *, reads: bool = False) -> Path:
-        """The file of this name in the execution's work tree, and nowhere else.
+        """The file of this name in the execution's work tree only.
 
-        What is only read may stand in a workspace that is no checkout.
+        A file that is only read may be in a workspace that is not a checkout.
         """
         try:
             place = work_tree(self._home, event).resolve()
@@ -106,7 +107,7 @@ class TextFiles(Component):
             place = Path(event.workspace or ".").resolve()
         path = (place / named).resolve()
         if not path.is_relative_to(place) or ".git" in path.relative_to(place).parts:
-            raise OSError("it is not in the work tree of this execution: name a file in there")
+            raise OSError("it is not in the worktree of this execution: name a file in there")
         return path
 
 

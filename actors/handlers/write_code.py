@@ -12,7 +12,6 @@ from cortex.bus import Recorded
 from cortex.bus.events import StepExecute, StepReopened
 from cortex.runtime.code.repair import (
     WRITES,
-    PatchRefusedError,
     RepairError,
     Sources,
     Worktree,
@@ -41,7 +40,7 @@ from cortex.runtime.secrets import MaskedTextError
 
 from .text_files import MASKED
 
-INLINE_LINES = 400  # of the patch that stand in the event; all of it is a blob
+INLINE_LINES = 400  # of the patch in the event; the whole patch is a blob
 INLINE_CHARS = 16_000
 SUMMARY_CHARS = 200
 GIT_TIMEOUT_S = 60.0
@@ -53,26 +52,26 @@ History = Callable[[str], Iterator[Recorded]]
 class WriteCodeParameters(msgspec.Struct, frozen=True):
     """Change code by edits that a model gives, which are checked first."""
 
-    checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
-    analysis: str = ""  # for the model: what is to be repaired, as an earlier step understood it
-    findings: list[Finding] = []  # the same; a step that is bound to them shows their places
-    locations: list[Location] = []
+    checkout: str = ""  # its folder, absolute or relative to the workspace; "": the workspace
+    analysis: str = ""  # for the model: the cause, as an earlier step found it
+    findings: list[Finding] = []  # for the model: from `read_ci_log`
+    locations: list[Location] = []  # for the model: from `find_relevant_code`
 
 
 class WriteCodeResult(msgspec.Struct, frozen=True):
     """What `write_code` gives."""
 
-    branch: str  # that the worktree is on; nothing is committed yet
+    branch: str  # of the worktree; the patch is not committed yet
     base: str  # the commit that the patch starts from
-    paths: list[str]  # of the files that it changes, from the top of the checkout
-    summary: str  # what the model says of it
-    diff: str  # the beginning of it, where it is long
-    diff_blob: str  # digest of all of it
-    context: list[Offer]
+    paths: list[str]  # of the changed files, relative to the top of the checkout
+    summary: str  # by the model
+    diff: str  # only the beginning if it is long
+    diff_blob: str  # digest of the blob with the whole diff
+    context: list[Offer]  # the diff
 
 
 class WriteCode(Component):
-    """Turns a model's answer into a patch, in a git worktree; the user's files do not change."""
+    """Applies the edits of a model in a git worktree; your own files do not change."""
 
     rests = True
 
@@ -82,7 +81,7 @@ class WriteCode(Component):
         self._history = history
 
     def on_start(self) -> None:
-        """Tidy up after executions that are over."""
+        """Clean up after finished executions."""
         self._clear()
 
     @action(
@@ -93,7 +92,7 @@ class WriteCode(Component):
         answer=WriteCodeAnswer,
     )
     def execute(self, asked: WriteCodeParameters, step: ActionStep) -> WriteCodeResult:
-        """Check every edit, then write them all; each attempt starts from the branch again."""
+        """Check all edits, then write them; each attempt starts from the branch again."""
         event, answer = step.event, _answer_of(step.event)
         if self._home is None:
             raise StepError(NO_HOME, kind="refused", retry=False)
@@ -107,12 +106,10 @@ class WriteCode(Component):
                 tree = _tree(event, sources, folder)
                 patched = _apply(tree, sources, asked.checkout, answer)
             left_out = uncommitted(sources, self._home.path)
-        except PatchRefusedError as error:
-            raise StepError(str(error)) from error
         except MaskedTextError as error:
             raise StepError(str(error), kind=MASKED) from error
         except RepairError as error:
-            raise StepError(str(error), kind="refused", retry=False) from error
+            raise StepError.of(error) from error
         except OSError as error:
             problem = f"the worktree cannot be written: {error.strerror or error}"
             raise StepError(problem) from error
@@ -127,11 +124,11 @@ class WriteCode(Component):
 
     @on(StepReopened)
     def reopened(self, event: StepReopened, delivery: Delivery) -> None:
-        """Put the worktree back where a change is dropped, if nobody came to it before this."""
+        """Restore the worktree of a dropped change, unless that was done already."""
         history = self._history
         if self._home is None or history is None:
             return
-        with suppress(RepairError):  # else whoever comes next does it, or says why not
+        with suppress(RepairError):  # else the next user of the worktree does it, or says why not
             folder = folder_of(self._home.path, event.execution_id)
             tree = find_worktree(folder, GIT_TIMEOUT_S)
             if tree is not None:
@@ -156,9 +153,9 @@ class WriteCode(Component):
 
 
 def _tree(event: StepExecute, sources: Sources, folder: Path) -> Worktree:
-    """The worktree as it is for this attempt: without what the ones before changed.
+    """The worktree for this attempt, without the changes of earlier attempts.
 
-    Towards a goal others have changed files there, too, and committed nothing: that stays.
+    Uncommitted changes of other actions towards a goal stay.
     """
     branch = branch_of(owner_of(event))
     if not event.worktree:
@@ -170,7 +167,7 @@ def _tree(event: StepExecute, sources: Sources, folder: Path) -> Worktree:
 
 def _apply(tree: Worktree, sources: Sources, checkout: str, answer: WriteCodeAnswer) -> list[str]:
     edits = answer.edits
-    # Tools name files from the workspace; where that is above the checkout, so does the model.
+    # Paths of tools start at the workspace, which may be above the checkout; so do the model's.
     lead = f"{os.path.normpath(checkout)}/"
     if not (tree.folder / sources.prefix / lead).is_dir():
         edits = [replace(edit, path=edit.path.removeprefix(lead)) for edit in edits]
@@ -195,7 +192,7 @@ def _answer_of(event: StepExecute) -> WriteCodeAnswer:
 
 
 def _beginning(diff: str) -> str:
-    """The first lines of *diff*, and how many there are more."""
+    """The first lines of *diff*, and the number of the others."""
     text = diff.encode(errors="surrogateescape").decode(errors="replace")
     lines = text.splitlines(keepends=True)
     shown: list[str] = []

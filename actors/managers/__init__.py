@@ -1,4 +1,4 @@
-"""Managers: what is to run, and when."""
+"""Managers: they decide what runs, and when."""
 
 from typing import TYPE_CHECKING
 

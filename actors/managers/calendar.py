@@ -1,7 +1,7 @@
-"""What time it is for schedules, and at which times they ran, whatever becomes of the clock.
+"""The time for schedules, and the times at which they ran, across changes of the clock.
 
-The log's time never goes back. Where it is ahead of the clock, schedules go by the clock; what ran
-already does not run again when the clock comes by for a second time.
+The log's time never goes back. If it is ahead of the clock, schedules use the clock; a schedule
+does not run again when the clock passes its time for a second time.
 """
 
 import msgspec
@@ -11,23 +11,23 @@ from cortex.runtime.processes import ScheduleTrigger
 
 from .schedules import next_due_ns
 
-KEPT = 8  # stretches of the clock, and of times a schedule ran at; it is not set more often
+KEPT = 8  # intervals kept, of the clock and of a schedule's runs; clocks are not set more often
 
 
 class Calendar(msgspec.Struct):
-    """Folded from what the log says of its clock and of schedules; times are the clock's."""
+    """A fold over events about the clock and schedules; times are the clock's."""
 
     ahead_ns: int = 0  # how far the log's time is ahead of the clock
-    since_ns: int = 0  # what the clock said when it was set last
+    since_ns: int = 0  # the clock after it was last set
     lived: list[tuple[int, int]] = msgspec.field(
         default_factory=list
-    )  # what it went through before
-    skipped: tuple[int, int] = (0, 0)  # the stretch that it left out when it was set last
-    # By deadline: the stretches, first and last, within which it ran at each of its times.
+    )  # the interval that it passed before
+    skipped: tuple[int, int] = (0, 0)  # the interval that it skipped when it was last set
+    # By deadline: intervals (first, last) in which it ran at each of its times.
     ran: dict[str, list[tuple[int, int]]] = msgspec.field(default_factory=dict)
 
     def jumped(self, event: LogClockJumped) -> bool:
-        """The clock was set; whether schedules come at another time of the log now."""
+        """Note that the clock was set; return whether this moves schedules in the log's time."""
         before_ns, self.ahead_ns = self.ahead_ns, event.ahead_ns
         self.lived.append((self.since_ns, event.clock_ns - event.by_ns))
         del self.lived[:-KEPT]
@@ -36,9 +36,9 @@ class Calendar(msgspec.Struct):
         return self.ahead_ns != before_ns
 
     def through_ns(self) -> int:
-        """Up to when the clock had been through before it was set to what it said then.
+        """The time that the clock had reached before it was set.
 
-        Schedules were looked after until there; what comes between is late.
+        Schedules were handled until there; times in between are late.
         """
         now_ns = self.since_ns
         return max(
@@ -46,7 +46,7 @@ class Calendar(msgspec.Struct):
         )
 
     def ran_at(self, name: str, schedule: ScheduleTrigger, due_ns: int) -> None:
-        """A schedule ran for its time *due_ns*."""
+        """Note that a schedule ran for its time *due_ns*."""
         stretches = self.ran.setdefault(name, [])
         if stretches and next_due_ns(schedule, stretches[-1][1]) == due_ns:
             stretches[-1] = (stretches[-1][0], due_ns)
@@ -55,7 +55,7 @@ class Calendar(msgspec.Struct):
             del stretches[:-KEPT]
 
     def forget(self, name: str) -> None:
-        """The schedule of that deadline is another one now, or has gone."""
+        """Note that the schedule of that deadline was replaced or removed."""
         self.ran.pop(name, None)
 
     def has_run(self, name: str, due_ns: int) -> bool:
@@ -68,10 +68,10 @@ class Calendar(msgspec.Struct):
         """*due_ns*, or the first of its times after that at which it did not run yet.
 
         Args:
-            name: Of its deadline.
-            schedule: Whose times.
-            due_ns: One of them; None where there is none, and None comes back.
-            skipped: Whether that may be a time that the clock left out.
+            name: The name of its deadline.
+            schedule: The schedule.
+            due_ns: One of its times; None if there is none, which returns None.
+            skipped: Whether that may be a time that the clock skipped.
         """
         over = [*self.ran.get(name, ())] if skipped else [*self.ran.get(name, ()), self.skipped]
         for first_ns, last_ns in sorted(over):

@@ -1,4 +1,4 @@
-"""Which processes there are now: the fold of what the compiler has said about them."""
+"""The current processes: a fold over the compiler's events."""
 
 import msgspec
 
@@ -9,14 +9,14 @@ from cortex.runtime.processes import LinkedInterface, LinkedProcess, ProcessTabl
 
 
 class CatalogueSnapshot(msgspec.Struct, frozen=True):
-    """What a snapshot holds: enough to fold it again."""
+    """The contents of a snapshot: enough to fold it again."""
 
     compiled: tuple[ProcessCompiled, ...]
     missing: dict[str, tuple[str, ...]]
 
 
 class Catalogue:
-    """The process table, with what is missing where something is unlinked."""
+    """The process table, with the missing parts of unlinked processes."""
 
     def __init__(self, blobs: Blobs) -> None:
         self.table = ProcessTable()
@@ -27,7 +27,7 @@ class Catalogue:
         self._lost: dict[str, str] = {}  # why a process cannot be read, by name
 
     def fold(self, event: Event) -> None:
-        """Take up one event; others than the compiler's change nothing."""
+        """Apply one event; only the compiler's events have an effect."""
         match event:
             case ProcessCompiled():
                 self._compile(event)
@@ -37,19 +37,19 @@ class Catalogue:
                 self._retire(event.name, event.process_version)
 
     def linked(self, process: LinkedProcess) -> str:
-        """Digest of the blob that holds *process*."""
+        """Digest of the blob with *process*."""
         return self._compiled[process.name, process.version].linked
 
     def missing(self, process: LinkedProcess) -> tuple[str, ...]:
-        """What *process* needs and is not there; nothing where it may run."""
+        """The missing parts of *process*; none if it may run."""
         return self._missing.get(process.digest, ())
 
     def lost(self, name: str) -> str | None:
-        """Why the process *name* cannot be read, where it was compiled and its blob is gone."""
+        """Why the compiled process *name* cannot be read, if its blob is gone."""
         return self._lost.get(name)
 
     def interfaces(self) -> set[str]:
-        """Names of every interface that some process implements."""
+        """Names of all interfaces that a process implements."""
         found: set[str] = set()
         for name in self.table.names():
             for process in self.table.versions(name):
@@ -62,11 +62,11 @@ class Catalogue:
         return self._contracts[name, max(versions)] if versions else None
 
     def contracts(self) -> set[str]:
-        """Names of every interface that was compiled."""
+        """Names of all compiled interfaces."""
         return {name for name, _ in self._contracts}
 
     def shipped(self) -> set[str]:
-        """Names of the processes that come with Cortex."""
+        """Names of the shipped processes."""
         return {
             name
             for name in self.table.names()
@@ -81,14 +81,14 @@ class Catalogue:
         )
 
     def restore(self, snapshot: bytes) -> None:
-        """Take up the catalogue that `snapshot` gave."""
+        """Restore the catalogue from `snapshot`."""
         kept = msgspec.msgpack.decode(snapshot, type=CatalogueSnapshot)
         for event in kept.compiled:
             self._compile(event)
         self._missing = dict(kept.missing)
 
     def _retire(self, name: str, version: int) -> None:
-        """Take out one version, or all of them where it is 0."""
+        """Remove one version, or all of them if it is 0."""
         kept = [p for p in self.table.versions(name) if version not in (0, p.version)]
         self.table = self.table.without(name).add(kept)
         for key in [key for key in self._compiled if key[0] == name and version in (0, key[1])]:

@@ -1,11 +1,19 @@
-"""Which process a request or a trigger means, by preference where several fit, or why none."""
+"""Selects the process for a request or a trigger, and says which one was chosen, or why none."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from cortex.bus.events import (
+    ExecutionRequest,
+    TriggerMatched,
+    TriggerReceived,
+    TriggerUnmatched,
+)
+from cortex.runtime.access import person_of
+from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.processes import (
     MANUAL,
     LinkedInterface,
@@ -14,13 +22,14 @@ from cortex.runtime.processes import (
     Match,
     Tie,
     absence,
+    offered_inputs,
 )
 
 from .catalogue import Catalogue
 
 
 class Chosen(Struct, frozen=True):
-    """The process that was meant."""
+    """The selected process."""
 
     process: LinkedProcess
     because: str
@@ -28,12 +37,12 @@ class Chosen(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """Why none was chosen, and what to do."""
+    """Why no process was selected, and what to do."""
 
     reason: str
-    candidates: tuple[str, ...] = ()  # those that fit equally
-    unlinked: Chosen | None = None  # what was meant, where it only lacks something
-    missing: tuple[str, ...] = ()  # what that lacks
+    candidates: tuple[str, ...] = ()  # processes that fit equally
+    unlinked: Chosen | None = None  # the selected process, if it only lacks something
+    missing: tuple[str, ...] = ()  # the missing parts of that
 
 
 class Preferences(Struct, frozen=True):
@@ -43,15 +52,15 @@ class Preferences(Struct, frozen=True):
     user: Mapping[str, str] = {}
 
     def for_interface(self, interface: str) -> list[str]:
-        """Processes to take for *interface*, the most wanted first."""
+        """Preferred processes for *interface*, the most preferred first."""
         return [each[interface] for each in (self.project, self.user) if interface in each]
 
     def for_trigger(self, fields: Mapping[str, Any]) -> list[str]:
-        """Processes to take for a trigger with *fields*, the most wanted first."""
+        """Preferred processes for a trigger with *fields*, the most preferred first."""
         return [*_fitting(self.project, fields), *_fitting(self.user, fields)]
 
     def whose(self, process: str, wanted: Sequence[str]) -> str:
-        """Whose configuration named *process*, which is among *wanted*."""
+        """Whose configuration named *process*, one of *wanted*."""
         by_project = process in wanted and process in self.project.values()
         return "the project's configuration" if by_project else "the user's configuration"
 
@@ -59,7 +68,7 @@ class Preferences(Struct, frozen=True):
 def for_request(
     catalogue: Catalogue, preferences: Preferences, name: str, version: int
 ) -> Chosen | Refusal:
-    """The process that runs as *name*, which may be an interface; version 0 is the newest."""
+    """The process for *name*, which may be an interface; version 0 is the newest."""
     table = catalogue.table
     process = table.get(name, version or None)
     if process is not None:
@@ -81,12 +90,12 @@ def for_request(
 def for_trigger(
     catalogue: Catalogue, preferences: Preferences, fields: Mapping[str, Any]
 ) -> Chosen | Refusal:
-    """The process that answers a trigger with *fields*; one that is unlinked does, too."""
+    """The process that answers a trigger with *fields*; it may be unlinked."""
     return meant(_for_trigger(catalogue, preferences, fields))
 
 
 def meant(chosen: Chosen | Refusal) -> Chosen | Refusal:
-    """What was chosen, if it is unlinked, too: its execution waits until it is linked again."""
+    """The selected process, even if unlinked: its execution waits until it is linked again."""
     return chosen.unlinked or chosen if isinstance(chosen, Refusal) else chosen
 
 
@@ -159,7 +168,7 @@ def _runnable(catalogue: Catalogue, chosen: Chosen) -> Chosen | Refusal:
 
 
 def _abstract(catalogue: Catalogue, interface: str) -> str:
-    """Why *interface* does not run, where whatever implements it is abstract; else ""."""
+    """Why *interface* does not run, if all its implementations are abstract; else ""."""
     table = catalogue.table
     found = [
         each
@@ -174,7 +183,7 @@ def _abstract(catalogue: Catalogue, interface: str) -> str:
 
 
 def _unimplemented(contract: LinkedInterface) -> str:
-    """Why an interface does not run that nothing implements, and what would."""
+    """Why an interface without implementations does not run, and what would implement it."""
     needs = {
         "step": [step for step, _ in contract.required_steps],
         "gate": contract.required_gates,
@@ -206,7 +215,7 @@ def _unknown(catalogue: Catalogue, name: str) -> str:
 
 
 def _fitting(preferences: Mapping[str, str], fields: Mapping[str, Any]) -> list[str]:
-    """Those whose every condition holds, with the most conditions first."""
+    """Processes whose conditions all hold, with the most conditions first."""
     found: list[tuple[int, str]] = []
     for written, process in preferences.items():
         conditions = [part.partition("=") for part in written.split()]
@@ -221,3 +230,43 @@ def _written(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return None if value is None else str(value)
+
+
+def matched(
+    event: TriggerReceived, chosen: Chosen | Refusal, delivery: Delivery, source: str
+) -> Iterator[Output]:
+    """Request the execution of the *chosen* process, or report why there is none.
+
+    *source* is the client that published the trigger: the execution is requested in its name.
+    """
+    if isinstance(chosen, Refusal):
+        yield not_matched(event, chosen.reason, chosen.candidates)
+        return
+    process = chosen.process
+    execution_id = delivery.new_id()
+    yield TriggerMatched(
+        trigger_id=event.trigger_id,
+        execution_id=execution_id,
+        process=process.name,
+        digest=process.digest,
+        because=chosen.because,
+        runners_up=chosen.runners_up,
+    )
+    yield ExecutionRequest(
+        execution_id=execution_id,
+        process=process.name,
+        process_version=process.version,
+        inputs=offered_inputs(process, event.fields, event.inputs),
+        goal=event.goal,
+        workspace=event.workspace,
+        trigger=event.trigger_id,
+        requested_by=person_of(source),
+        subject=event.subject,
+    )
+
+
+def not_matched(
+    event: TriggerReceived, reason: str, candidates: tuple[str, ...] = ()
+) -> TriggerUnmatched:
+    """The final event about a trigger without a process."""
+    return TriggerUnmatched(trigger_id=event.trigger_id, reason=reason, candidates=candidates)

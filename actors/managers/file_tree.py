@@ -1,4 +1,4 @@
-"""What stands below some folders, for when the system's own watching cannot tell what changed."""
+"""Scans folders for changes, for cases in which the system's file watching fails."""
 
 import os
 import sys
@@ -6,26 +6,26 @@ from collections.abc import Callable, Iterable
 
 from cortex.runtime.retrieval import Walk
 
-Found = dict[str, tuple[int, int]]  # when it changed and its size in bytes, by path
+Found = dict[str, tuple[int, int]]  # time of change and size in bytes, by path
 
 
 class FileTree:
-    """The files below *folders* as they were when last looked at.
+    """The files below *folders* at the last scan.
 
-    Links to folders are followed, wherever they lead, to each folder once.
+    It follows links to folders, anywhere, but scans each folder once.
 
     Args:
-        folders: Absolute.
-        counts: Whether a path, of a file or a folder, is looked at.
+        folders: Absolute paths.
+        counts: Whether to scan a path, of a file or a folder.
     """
 
     def __init__(self, folders: Iterable[str], counts: Callable[[str], bool]) -> None:
         self._folders, self._counts = tuple(folders), counts
-        self.misnamed = False  # whether there is a name that is not UTF-8, which is left out
+        self.misnamed = False  # whether it skipped a name that is not UTF-8
         self._files = self._look()
 
     def note(self, paths: Iterable[str]) -> None:
-        """Take *paths* as they are now: somebody was told of them."""
+        """Note the current state of *paths*, which were reported."""
         for path in paths:
             if (found := _state(path)) is None:
                 self._files.pop(path, None)
@@ -33,7 +33,7 @@ class FileTree:
                 self._files[path] = found
 
     def changes(self) -> list[tuple[str, str]]:
-        """Path and kind of what changed since the last look, or `note`."""
+        """Path and kind of the changes since the last scan, or `note`."""
         before, self._files = self._files, self._look()
         now = self._files
         added = [(path, "added") for path in now.keys() - before.keys()]

@@ -1,4 +1,4 @@
-"""The manager that starts processes when files change; it is at work while a hub is up."""
+"""The manager that starts processes when files change; it works while a hub is running."""
 
 import threading
 import uuid
@@ -15,7 +15,7 @@ from .catalogue import Catalogue
 from .file_tree import FileTree
 from .files import Change, folders_of, received, triggers_of
 
-DEBOUNCE_MS = 400  # changes that follow each other so closely start a process once
+DEBOUNCE_MS = 400  # changes within this time start a process once
 STEP_MS = 50
 AGAIN_S = 5.0  # after a failure of the system's own watching
 
@@ -23,7 +23,7 @@ log = Logger("cortex.files")
 
 
 class FileWatchManager(Component):
-    """Watches the files that compiled processes name, and says which changed."""
+    """Watches the files that compiled processes name, and publishes changes."""
 
     recalls = 1
 
@@ -33,22 +33,22 @@ class FileWatchManager(Component):
         self._home = home.path.resolve()
         self._folder = home.workspace.resolve()
         self._lock = threading.Lock()  # the catalogue is folded on one thread and read on another
-        self._changed = threading.Event()  # what is to be watched; or it is to end
+        self._changed = threading.Event()  # the watched folders changed, or it must end
         self._ending = False
         self._thread = threading.Thread(target=self._watch, name="cortex-files", daemon=True)
 
     def on_start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._thread.start()
 
     def on_stop(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._ending = True
         self._changed.set()
         self._thread.join()
 
     def recall(self, event: Event, delivery: Delivery) -> None:
-        """Take up what the compiler said."""
+        """Apply an event of the compiler."""
         self._fold(event)
 
     def snapshot(self) -> bytes:
@@ -57,7 +57,7 @@ class FileWatchManager(Component):
             return self._catalogue.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Take it up."""
+        """Restore the catalogue."""
         with self._lock:
             self._catalogue.restore(snapshot)
         self._changed.set()
@@ -65,7 +65,7 @@ class FileWatchManager(Component):
     @on(ProcessCompiled)
     @on(ProcessRetired)
     def enter(self, event: ProcessCompiled | ProcessRetired, delivery: Delivery) -> None:
-        """Watch what the process names now."""
+        """Watch the files that the process names now."""
         self._fold(event)
 
     def _fold(self, event: Event) -> None:
@@ -92,7 +92,7 @@ class FileWatchManager(Component):
                 self._changed.wait(AGAIN_S)
 
     def _seen(self, folders: set[Path]) -> Iterator[list[Change]]:
-        # Here, not at the top: it takes its time to load, and few commands keep a hub up.
+        # Here, not at the top: it is slow to import, and few commands run a hub.
         from watchfiles import Change as Kind
         from watchfiles import DefaultFilter
 
@@ -104,13 +104,13 @@ class FileWatchManager(Component):
                 tree.note(path for path, _ in batch)
                 yield [*map(self._change, batch)]
         except (OSError, RuntimeError) as error:
-            # A name that is not UTF-8, no more watches to be had, or a folder that just went.
+            # A name that is not UTF-8, no more system watches, or a folder that was just removed.
             instead = f"Cortex checks the files every {AGAIN_S:.0f} s"
             log.warning("watching_failed", error=str(error), instead=instead)
             yield from self._looked_for(tree)
 
     def _told(self, tops: Sequence[str], counts: Any) -> Iterator[list[tuple[str, str]]]:
-        """What the system tells of changes, until something else is to be watched."""
+        """The changes that the system reports, until the watched folders change."""
         from watchfiles import watch
 
         for batch in watch(
@@ -125,7 +125,7 @@ class FileWatchManager(Component):
             yield [(path, kind.name) for kind, path in batch]
 
     def _looked_for(self, tree: FileTree) -> Iterator[list[Change]]:
-        """What one finds by looking, for as long as the system cannot tell."""
+        """The changes found by scanning, while the system cannot report them."""
         while True:
             yield [*map(self._change, tree.changes())]
             if self._changed.wait(AGAIN_S):
@@ -140,7 +140,7 @@ class FileWatchManager(Component):
         return Change(Path(path).relative_to(self._folder).as_posix(), kind)
 
     def _there(self, folder: str) -> Path:
-        """*folder*, or the nearest one above it that is there: the rest may be made any time."""
+        """*folder*, or its nearest existing parent: the rest may be created at any time."""
         path = self._folder / folder
         while not path.is_dir() and path != self._folder:
             path = path.parent

@@ -1,4 +1,4 @@
-"""Which changes of files start which process; pure."""
+"""Matches changes of files with processes to start; pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from ..tools import glob_of
 
 SOURCE = "file"  # the field `source` of a trigger that changed files fired
 MOST = 1_000  # paths that one trigger names
-MOST_BYTES = 96 * 1024  # of them: they go through several events on their way to a step
+MOST_BYTES = 96 * 1024  # of them: several events carry them on the way to a step
 WILD = frozenset("*?[{")
 
 
@@ -32,12 +32,12 @@ def triggers_of(process: LinkedProcess | None) -> tuple[FileTrigger, ...]:
 
 
 def folders_of(triggers: Iterable[FileTrigger]) -> set[str]:
-    """The folders below which *triggers* can find something, from the watched one."""
+    """The folders in which *triggers* can match, relative to the watched one."""
     return {_fixed(path) for trigger in triggers for path in trigger.paths}
 
 
 def fitting(triggers: Iterable[FileTrigger], changes: Iterable[Change]) -> list[Change]:
-    """Those of *changes* that one of *triggers* is about, in order of their paths."""
+    """The *changes* that match one of *triggers*, sorted by path."""
     wanted = [(set(t.changes), [_pattern(path) for path in t.paths]) for t in triggers]
     return sorted(
         change
@@ -55,7 +55,7 @@ def received(
     workspace: str,
     trigger_id: str,
 ) -> Iterator[TriggerReceived]:
-    """Triggers of *processes*, by name, that *changes* start: one, or more where they are many."""
+    """Triggers for *processes*, by name, from *changes*: one, or more if there are many."""
     changes = list(changes)
     for name, triggers in sorted(processes.items()):
         found = fitting(triggers, changes)
@@ -73,7 +73,7 @@ def received(
 
 
 def _parts(paths: Iterable[str]) -> Iterator[list[str]]:
-    """*paths* in pieces that an event has room for."""
+    """*paths* in chunks that fit into an event."""
     part: list[str] = []
     size_bytes = 0
     for path in paths:
@@ -87,7 +87,7 @@ def _parts(paths: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _fixed(path: str) -> str:
-    """The part of a pattern that is a folder for sure."""
+    """The fixed folder at the start of a pattern."""
     parts = PurePosixPath(path).parts[:-1]
     plain: list[str] = []
     for part in parts:
@@ -100,5 +100,5 @@ def _fixed(path: str) -> str:
 def _pattern(path: str) -> re.Pattern[str]:
     try:
         return glob_of(path)
-    except ValueError:  # its brackets do not fit: it is the name of a file that has such
+    except ValueError:  # unbalanced brackets: it is a literal file name
         return re.compile(re.escape(path))

@@ -1,4 +1,4 @@
-"""Managers that watch folders of the home, and have something done when files change."""
+"""Managers that watch folders of the home, and act when files change."""
 
 import os
 import threading
@@ -12,11 +12,11 @@ from cortex.runtime.kernel import Component, Delivery, Home, Runtime, on
 from cortex.runtime.knowledge import Root, Shown, counts, roots_of_home, shown
 from cortex.runtime.processes import Diagnostic, compile_home, folders_of
 
-DEBOUNCE_MS = 400  # changes that follow each other so closely are told together
+DEBOUNCE_MS = 400  # changes within this time are reported together
 STEP_MS = 50
 AGAIN_S = 5.0  # after a failure of the system's own watching, or while there is no folder
-LOOKED_MS = 1_000  # after a watch began, and when nothing came
-ANSWER_S = 30.0  # that an answer is waited for before more is asked
+LOOKED_MS = 1_000  # scan this long after a watch began without an event
+ANSWER_S = 30.0  # how long to wait for an answer before the next request
 
 log = Logger("cortex.watching")
 process_log = Logger("cortex.processes")
@@ -25,14 +25,14 @@ process_log = Logger("cortex.processes")
 class FolderWatch:
     """A thread that calls *changed* after files under *roots* changed, one call at a time.
 
-    What the system's own watching cannot tell, such as a name that is not UTF-8, is looked for. A
-    call that fails is made again after a while, until it succeeds; each reason is logged once.
+    Changes that the system cannot report, such as names that are not UTF-8, are found by scans. A
+    failed call is repeated after a while, until it succeeds; each reason is logged once.
 
     Args:
-        name: Of the thread.
-        roots: They need not be there yet.
+        name: The name of the thread.
+        roots: Folders, which need not exist yet.
         changed: Called on the thread; a `CortexError` or `OSError` of it counts as a failure.
-        at_start: Whether it is called for what is there at the start, too.
+        at_start: Whether to call it for the files at the start, too.
     """
 
     def __init__(
@@ -44,42 +44,42 @@ class FolderWatch:
         at_start: bool = False,
     ) -> None:
         self._roots, self._changed, self._at_start = tuple(roots), changed, at_start
-        self._seen: Shown | None = None  # when it was last called, or at the start
+        self._seen: Shown | None = None  # the files at the last call, or at the start
         self._said: set[str] = set()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
 
     @property
     def ending(self) -> bool:
-        """Whether it was told to end."""
+        """Whether it must end."""
         return self._ending.is_set()
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._thread.start()
 
     def end(self) -> None:
-        """Watch no longer; returns at once."""
+        """Stop watching; returns at once."""
         self._ending.set()
 
     def stop(self) -> None:
-        """Watch no longer; returns when a call under way has come to its end."""
+        """Stop watching; returns when a running call has finished."""
         self.end()
         self._thread.join()
 
     def _watch(self) -> None:
         while not self._ending.is_set():
             try:
-                self._look()  # what changed while nothing watched
+                self._look()  # finds changes during the gap between watches
                 self._follow()
-            except FileNotFoundError:  # a folder went before it was watched
+            except FileNotFoundError:  # a folder was removed before it was watched
                 continue
             except (OSError, RuntimeError, CortexError) as error:
                 self._say(str(error))
                 self._ending.wait(AGAIN_S)
 
     def _follow(self) -> None:
-        """Tell of each change, until the folders are others or it is to end."""
+        """Report each change, until the folders change or it must end."""
         folders = shown(self._roots).folders
         if not folders:
             self._ending.wait(AGAIN_S)
@@ -94,15 +94,15 @@ class FolderWatch:
                 continue
             if changes:
                 self._tell(shown(self._roots))
-            else:  # what came between the last look and the beginning of this watch
+            else:  # changes between the last scan and the start of this watch
                 self._look()
                 began = False
-            # One that was made anew under its old name is not the one that is watched.
+            # A folder that was recreated under its name is not the watched one.
             if shown(self._roots).folders != folders or changes & folders:
                 return
 
     def _look(self) -> None:
-        """Tell if the files are not as they were at the last time."""
+        """Report if the files changed since the last time."""
         now = shown(self._roots)
         if self._seen is None and not self._at_start:
             self._seen = now
@@ -115,14 +115,14 @@ class FolderWatch:
             self._seen = seen
 
     def _root_came(self, folders: frozenset[str]) -> bool:
-        """Whether a root is there now that was not."""
+        """Whether a root exists now that did not."""
         return any(
             os.path.isdir(root.path) and os.path.realpath(root.path) not in folders  # noqa: PTH112  # realpath's counterpart
             for root in self._roots
         )
 
     def _say(self, problem: str) -> None:
-        """Each problem once: what stays is met again and again."""
+        """Log each problem once, because a lasting one occurs again and again."""
         if problem not in self._said:
             self._said.add(problem)
             log.warning(
@@ -132,12 +132,12 @@ class FolderWatch:
             )
 
     def _changes(self, folders: frozenset[str]) -> Iterator[set[str]]:
-        """The paths that changed together; none, now and then, while there are no changes.
+        """The paths that changed together; from time to time none, if there are no changes.
 
-        Each folder is watched by itself: to watch one with all below it follows every link, also
-        out of the root to a whole disk, and ends at a name that is not UTF-8.
+        Each folder is watched separately: a recursive watch follows every link, also
+        out of the root to a whole disk, and fails at a name that is not UTF-8.
         """
-        # Here, not at the top: it takes its time to load, and few commands keep a hub up.
+        # Here, not at the top: it is slow to import, and few commands run a hub.
         from watchfiles import watch
 
         for changes in watch(
@@ -156,9 +156,9 @@ class FolderWatch:
 
 
 class KnowledgeWatchManager(Component):
-    """Watches the knowledge of the home, and asks the accessor of the store to look at it.
+    """Watches the knowledge of the home, and asks the accessor of the store to update it.
 
-    What changes while a request is under way is asked for together, once that was answered.
+    Changes during a request are collected into the next one, after its answer.
     """
 
     def __init__(self, publish: Callable[..., int], home: Home) -> None:
@@ -167,11 +167,11 @@ class KnowledgeWatchManager(Component):
         self._watch = FolderWatch("cortex-knowledge", roots_of_home(home.path), self._ask)
 
     def on_start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._watch.start()
 
     def on_stop(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._watch.end()
         self._answered.set()
         self._watch.stop()
@@ -179,7 +179,7 @@ class KnowledgeWatchManager(Component):
     @on(KnowledgeIndexed)
     @on(KnowledgeRemoved)
     def answered(self, event: KnowledgeIndexed | KnowledgeRemoved, delivery: Delivery) -> None:
-        """Ask again for what has changed since."""
+        """Ask again for the changes since."""
         self._answered.set()
 
     def _ask(self) -> None:
@@ -193,8 +193,8 @@ class KnowledgeWatchManager(Component):
 class ProcessWatchManager(Component):
     """Watches the folders of processes, the user's and the home's.
 
-    Nothing of a home is compiled that its user has not trusted as it is now: what a pull brings
-    waits for `cortex trust`, and what was compiled before goes on.
+    It compiles nothing of a home that its user has not trusted in its current state: pulled changes
+    wait for `cortex trust`, and compiled processes continue.
     """
 
     def __init__(self, runtime: Runtime, home: Home) -> None:
@@ -203,16 +203,16 @@ class ProcessWatchManager(Component):
         self._watch = FolderWatch("cortex-processes", roots, self._compile, at_start=True)
 
     def on_start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._watch.start()
 
     def on_stop(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._watch.stop()
 
     @on(ProcessRejected)
     def rejected(self, event: ProcessRejected, delivery: Delivery) -> None:
-        """Say it in the hub's own process_log, too, where whoever started it looks first."""
+        """Log it also in the hub's own log, where its operator looks first."""
         first = msgspec.convert(event.diagnostics[0], Diagnostic) if event.diagnostics else ""
         process_log.warning("process_rejected", problem=str(first) or event.file)
 

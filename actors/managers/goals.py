@@ -1,4 +1,4 @@
-"""Ad-hoc work that is led: the request says a goal and what may be done towards it."""
+"""Guided ad-hoc work: the request has a goal and the allowed actions."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -23,7 +23,7 @@ PUBLISH = "publish"
 
 
 class Goals:
-    """Links what a request says of its goal to what was announced when it was made."""
+    """Links the goal of a request with the announcements at the time of the request."""
 
     def __init__(
         self,
@@ -33,12 +33,12 @@ class Goals:
     ) -> None:
         self._history = history
         self._vocabulary = vocabulary
-        self._servers = servers  # of tools, as configured
+        self._servers = servers  # configured tool servers
 
     def linked(
         self, event: ExecutionRequest, table: ProcessTable, position: int
     ) -> LinkedProcess | Refusal:
-        """The process of one step that works towards the goal of *event*, or what is wrong."""
+        """The process of one step that works towards the goal of *event*, or the error."""
         servers = (f"tools/{server}" for server in self._servers)
         records = chain.from_iterable(map(self._history, (STREAM, *servers)))
         registry = registry_of(records, self._vocabulary.read, before=position)
@@ -49,9 +49,9 @@ class Goals:
         return Refusal(f"its goal cannot be worked towards: {problem}") if problem else process
 
     def refused(self, source: str, now_ns: int) -> str:
-        """Why *source* may not say what is done in an execution; "" where it may.
+        """Why *source* may not choose actions of an execution; "" if it may.
 
-        Its request chooses actions and has a model paid, with no process in between.
+        Its request chooses actions and pays for a model, without a process.
         """
         client = person_of(source)
         if client == OWNER:
@@ -59,7 +59,7 @@ class Goals:
         records = (r for r in self._history(GRANTS) if r.topic in self._vocabulary)
         grants = folded(self._vocabulary.read(record) for record in records)
         topic = StepPropose.topic_name()
-        # Whoever was never let in comes from inside: the owner's own program, or a component.
+        # A source that was never admitted is inside: the owner's own program, or a component.
         if not grants.knows(client) or grants.allows(client, PUBLISH, topic, now_ns):
             return ""
         return f"{client} may not choose actions: its grant does not name {topic} under publish"

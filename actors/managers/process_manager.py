@@ -1,4 +1,4 @@
-"""The manager that says which process runs: for requests, for triggers, and by the calendar."""
+"""The manager that decides which process runs: for requests, triggers and schedules."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
@@ -32,16 +32,25 @@ from cortex.runtime.processes import ScheduleTrigger
 from . import files, schedules
 from .calendar import Calendar
 from .catalogue import Catalogue
-from .choosing import Chosen, Preferences, Refusal, for_request, for_trigger, meant
+from .choosing import (
+    Chosen,
+    Preferences,
+    Refusal,
+    for_request,
+    for_trigger,
+    matched,
+    meant,
+    not_matched,
+)
+from .forks import Forks
 from .goals import Goals
-from .matching import matched, not_matched
 from .starter import Starter
 from .unmatched import Unmatched, forgotten
 from .waiting import UNLINKED, WAKE, Waiting
 
 
 class ManagerSnapshot(msgspec.Struct, frozen=True):
-    """What a snapshot holds."""
+    """The contents of a snapshot."""
 
     catalogue: bytes
     waiting: bytes
@@ -50,7 +59,7 @@ class ManagerSnapshot(msgspec.Struct, frozen=True):
 
 
 class ProcessManager(Component):
-    """Starts executions on compiled processes, or says why it does not."""
+    """Starts executions on compiled processes, or reports why not."""
 
     recalls = 3
 
@@ -75,10 +84,11 @@ class ProcessManager(Component):
         self._starter = Starter(
             self._catalogue, self._preferences, goals, blobs, config.models.max_cost
         )
+        self._forks = Forks(history, vocabulary, blobs)
         self._workspace = str(home.path.parent) if home else ""
 
     def recall(self, event: Event, delivery: Delivery) -> None:
-        """Take up what the compiler said, and what waited for it."""
+        """Apply the compiler's events, and start what waited for them."""
         self._catalogue.fold(event)
         match event:
             case ProcessSubmit():
@@ -101,7 +111,7 @@ class ProcessManager(Component):
                 self._waiting.answered(delivery.causation or 0, delivery.time_ns)
 
     def snapshot(self) -> bytes:
-        """The catalogue, what waits, and what ran by the calendar."""
+        """The catalogue, waiting requests, and past runs of schedules."""
         kept = ManagerSnapshot(
             self._catalogue.snapshot(),
             self._waiting.snapshot(),
@@ -111,7 +121,7 @@ class ProcessManager(Component):
         return _ENCODE(kept)
 
     def restore(self, snapshot: bytes) -> None:
-        """Take all of it up."""
+        """Restore all of it."""
         kept = _KEPT(snapshot)
         self._catalogue.restore(kept.catalogue)
         self._waiting.restore(kept.waiting)
@@ -123,7 +133,7 @@ class ProcessManager(Component):
     def enter(
         self, event: ProcessCompiled | ProcessRetired, delivery: Delivery
     ) -> Iterator[Output]:
-        """Keep the process, or let it go, and arm what it schedules."""
+        """Add or remove the process, and arm its schedules."""
         old = self._catalogue.table.get(event.name)
         self._catalogue.fold(event)
         new = self._catalogue.table.get(event.name)
@@ -142,9 +152,9 @@ class ProcessManager(Component):
 
     @on(LogClockJumped)
     def set_clock(self, event: LogClockJumped, delivery: Delivery) -> Iterator[Output]:
-        """Let every schedule come at its next time by the clock as it is now.
+        """Arm every schedule for its next time by the current clock.
 
-        Where the clock was set past that time, it has come, and is late.
+        If the clock was set past that time, it is due, and late.
         """
         if not self._calendar.jumped(event):
             return
@@ -163,14 +173,14 @@ class ProcessManager(Component):
 
     @on(ProcessSubmit)
     def submitted(self, event: ProcessSubmit, delivery: Delivery) -> None:
-        """Begin nothing that it may be about before it is answered."""
+        """Hold requests that the submission may affect until it is answered."""
         self._waiting.submit(event, delivery.position, delivery.time_ns)
 
     @on(ProcessRejected)
     @on(ProcessUnchanged)
     @on(ComponentFailed)
     def answered(self, event: Event, delivery: Delivery) -> Iterator[Output]:
-        """Go on with what waited for the answer."""
+        """Continue with requests that waited for the answer."""
         position = delivery.causation or 0
         if isinstance(event, ComponentFailed):
             position = event.position
@@ -185,12 +195,12 @@ class ProcessManager(Component):
 
     @on(ExecutionDeferred)
     def deferred(self, event: ExecutionDeferred, delivery: Delivery) -> Iterator[Output]:
-        """Take up what was deferred before this start."""
+        """Restore requests deferred before this start."""
         yield from self._waiting.said(event, delivery.time_ns)
 
     @on(ExecutionRequest)
     def start_execution(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
-        """Begin an execution, or say why not; once what was submitted before it is compiled."""
+        """Begin an execution, or report why not; after earlier submissions are compiled."""
         bound = self._hold(event, delivery)
         if isinstance(bound, Refusal):
             yield ExecutionFailed(execution_id=event.execution_id, reason=bound.reason)
@@ -201,16 +211,19 @@ class ProcessManager(Component):
 
     def _hold(self, event: ExecutionRequest, delivery: Delivery) -> Later | Refusal | None:
         # A child was linked with its parent, and ad-hoc work needs no process.
-        if event.parent or not event.process:
+        if event.parent or not event.process or event.fork_of:
             return None
         if self._catalogue.table.get(event.process, event.process_version or -1):
-            return None  # that very version is there
+            return None  # that version exists
         return self._waiting.hold(event, delivery.time_ns)
 
     def _begin(
         self, event: ExecutionRequest, delivery: Delivery, *, last: bool = False
     ) -> Iterator[Output]:
-        """Begin *event* or say why not; it may wait for its process, but not at the last try."""
+        """Begin *event* or report why not; it may wait for its process, but not at the last try."""
+        if event.fork_of and not event.parent:
+            yield from self._forked(event, delivery)
+            return
         begun = self._starter.start(event, delivery)
         wanted_s = self._wait_s if event.wait_s is None else max(0.0, event.wait_s)
         waits_s = min(wanted_s, self._wait_s) if self._waiting.has_room(event) else 0.0
@@ -224,9 +237,16 @@ class ProcessManager(Component):
             yield begun
         yield from self._waiting.begun(event.execution_id)
 
+    def _forked(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
+        begun = self._forks.begun(event, delivery)
+        if isinstance(begun, Refusal):
+            yield ExecutionFailed(execution_id=event.execution_id, reason=begun.reason)
+        else:
+            yield from begun
+
     @on(TriggerReceived)
     def answer(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
-        """Choose the process that answers a trigger, and ask for its execution."""
+        """Choose the process that answers a trigger, and request its execution."""
         if self._repeated(event, delivery):
             return
         if event.fields.get("source") == schedules.SOURCE and "process" in event.fields:
@@ -243,7 +263,7 @@ class ProcessManager(Component):
 
     @on(TriggerUnmatched)
     def unmatched(self, event: TriggerUnmatched, delivery: Delivery) -> Iterator[Output]:
-        """Take up what waited before this start."""
+        """Restore triggers that waited before this start."""
         yield from self._unmatched.said(event, delivery)
 
     @on(TriggerWake)
@@ -262,7 +282,7 @@ class ProcessManager(Component):
 
     @on(GrantRevoked)
     def revoked(self, event: GrantRevoked, delivery: Delivery) -> Iterator[Output]:
-        """Let nothing wait that a client said whose grant is gone."""
+        """End the wait of triggers from a client whose grant is gone."""
         for held in self._unmatched.of_client(event.client):
             yield forgotten(held.event)
             yield not_matched(
@@ -294,7 +314,7 @@ class ProcessManager(Component):
     def _fired(
         self, event: TriggerReceived, delivery: Delivery
     ) -> tuple[int, ScheduleTrigger, schedules.Firing] | None:
-        """What becomes of a time that has come; None where no schedule there is has it."""
+        """The decision about a due time; None if no current schedule has it."""
         name = str(event.fields.get("process"))
         process = self._catalogue.table.get(name)
         found = schedules.find(process, event.fields) if process else None
@@ -305,7 +325,7 @@ class ProcessManager(Component):
         due_ns = schedules.due_ns_of(event.fields, now_ns)
         firing = schedules.firing(schedule, due_ns, now_ns)
         at = schedules.deadline(name, index)
-        if self._calendar.has_run(at, due_ns):  # the clock has come by for a second time
+        if self._calendar.has_run(at, due_ns):  # the clock passes it for a second time
             firing = msgspec.structs.replace(firing, run=False)
         elif firing.run:
             self._calendar.ran_at(at, schedule, due_ns)
@@ -333,7 +353,7 @@ class ProcessManager(Component):
         *,
         skipped: bool = False,
     ) -> Iterator[Output]:
-        """The deadline of a schedule's time *due_ns*, or of the next one that is to come."""
+        """The deadline of a schedule's time *due_ns*, or of the next future one."""
         calendar, at = self._calendar, schedules.deadline(name, index)
         due_ns = calendar.to_come(at, schedule, due_ns, skipped=skipped)
         yield from schedules.armed(
@@ -351,7 +371,7 @@ class ProcessManager(Component):
         yield from matched(event, chosen, delivery, delivery.source)
 
     def _repeated(self, event: TriggerReceived, delivery: Delivery) -> bool:
-        """Whether this trigger was received before: whoever sends one may send it again."""
+        """Whether this trigger was received before: its sender may repeat it."""
         for record in self._history(event.stream()):
             if record.position >= delivery.position:
                 return False

@@ -1,4 +1,4 @@
-"""When schedules are due, and what becomes of times that passed while nobody was there."""
+"""When schedules are due, and what to do about times that passed without a running hub."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,24 +13,24 @@ from cortex.runtime.kernel import Forget, Later
 from cortex.runtime.processes import LinkedProcess, ScheduleTrigger
 
 SOURCE = "schedule"  # the field `source` of a trigger that a schedule fired
-LATE_NS = 60_000_000_000  # a time that is answered within a minute was not missed
-EARLY_NS = 2_000_000_000  # before its time: by less, a clock was only kept right
+LATE_NS = 60_000_000_000  # a time that is handled within a minute was not missed
+EARLY_NS = 2_000_000_000  # smaller differences are normal clock synchronisation
 
 
 class Firing(Struct, frozen=True):
-    """What to do about a schedule whose time came."""
+    """What to do about a schedule that is due."""
 
     run: bool  # False: it was missed, and missed times are skipped; or it is early
-    next_ns: int | None  # None where there is no next time
+    next_ns: int | None  # None if there is no next time
     late_s: float
-    early: bool = False  # it came by a clock that was set back since: its time is to come
+    early: bool = False  # the clock was set back since: the time is still to come
 
 
 def next_due_ns(schedule: ScheduleTrigger, after_ns: int) -> int | None:
-    """The first time of *schedule* after *after_ns*; None where there is none in 50 years.
+    """The first time of *schedule* after *after_ns*; None if there is none in 50 years.
 
     At a clock change a time that does not exist moves to the end of the gap, and one that exists
-    twice counts once; schedules by the hour or minute go on at their pace.
+    twice counts once; schedules by the hour or minute keep their interval.
     """
     after = datetime.fromtimestamp(after_ns // 1_000_000_000, UTC)
     try:
@@ -39,19 +39,19 @@ def next_due_ns(schedule: ScheduleTrigger, after_ns: int) -> int | None:
         return None  # the 30th of February
     for due in times:
         due_ns = int(due.timestamp()) * 1_000_000_000
-        # In the hour that comes twice, its first round may lie behind us.
+        # In a repeated hour, the first occurrence may have passed.
         if due_ns > after_ns:
             return due_ns
     return None
 
 
 def firing(schedule: ScheduleTrigger, due_ns: int, now_ns: int) -> Firing:
-    """What its policy about missed times says now that the time *due_ns* is answered."""
+    """The decision of its policy about missed times, for the time *due_ns*."""
     if due_ns - now_ns > EARLY_NS:
         return Firing(run=False, next_ns=due_ns, late_s=0.0, early=True)
     late_s = max(0, now_ns - due_ns) / 1e9
     missed = now_ns - due_ns > LATE_NS
-    # With "all" the next one may have passed too: its deadline comes at once.
+    # With "all" the next one may have passed, too: its deadline is due at once.
     after_ns = due_ns if schedule.missed == "all" else max(due_ns, now_ns)
     run = not (missed and schedule.missed == "skip")
     return Firing(run, next_due_ns(schedule, after_ns), late_s)
@@ -67,9 +67,9 @@ def schedules_of(process: LinkedProcess | None) -> tuple[ScheduleTrigger, ...]:
 def changed(
     before: LinkedProcess | None, after: LinkedProcess | None
 ) -> Iterator[tuple[int, ScheduleTrigger | None]]:
-    """The places of a process at which another schedule stands now, or (None) none any more.
+    """The indexes of a process with a changed schedule, or (None) a removed one.
 
-    One that stays as it is keeps its deadline, which may have passed and not come yet.
+    An unchanged one keeps its deadline, which may be due and not handled yet.
     """
     old, new = schedules_of(before), schedules_of(after)
     for index in range(max(len(old), len(new))):
@@ -88,16 +88,16 @@ def armed(
     workspace: str,
     trigger_id: str,
 ) -> Iterator[Later | Forget]:
-    """The deadline of a schedule; an end of it where it never comes again.
+    """The deadline of a schedule; removes the deadline if there is no further time.
 
     Args:
-        name: Of the process.
+        name: The name of the process.
         index: The place of the schedule among those of its process.
-        schedule: What is armed.
+        schedule: The schedule.
         due_ns: Its next time, by the clock.
         ahead_ns: How far the log's time is ahead of the clock.
-        workspace: Where its runs work.
-        trigger_id: Of the trigger that then comes.
+        workspace: The workspace of its runs.
+        trigger_id: The id of the trigger to publish.
     """
     if due_ns is None:
         yield Forget(deadline(name, index))
@@ -123,7 +123,7 @@ def armed(
 
 
 def find(process: LinkedProcess, fields: dict[str, Any]) -> tuple[int, ScheduleTrigger] | None:
-    """The schedule that fired with *fields*, and its place; None where it has gone since."""
+    """The schedule that fired with *fields*, and its index; None if it was removed since."""
     for index, schedule in enumerate(schedules_of(process)):
         if (schedule.cron, schedule.timezone) == (fields.get("cron"), fields.get("timezone")):
             return index, schedule
@@ -131,7 +131,7 @@ def find(process: LinkedProcess, fields: dict[str, Any]) -> tuple[int, ScheduleT
 
 
 def due_ns_of(fields: dict[str, Any], default: int) -> int:
-    """The time that fired with *fields*; *default* where they do not say."""
+    """The time that fired with *fields*; *default* if they do not say."""
     try:
         return round(datetime.fromisoformat(str(fields.get("due"))).timestamp()) * 1_000_000_000
     except ValueError:

@@ -1,9 +1,10 @@
-"""The start of an execution that a request asks for, or why there is none."""
+"""Starts the execution of a request, or says why not."""
 
 import msgspec
+from msgspec.structs import replace
 
 from cortex.bus.events import ExecutionRequest, ExecutionStarted
-from cortex.runtime.executions import checked_inputs, too_large
+from cortex.runtime.executions import DECIDER, ENGINE, checked_inputs, too_large
 from cortex.runtime.kernel import Delivery
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
@@ -17,7 +18,7 @@ class Starter:
     """Starts executions of processes, and ad-hoc ones.
 
     Args:
-        max_cost: US dollars that one may spend whose request says nothing of it; None: no bound.
+        max_cost: Default cost limit in US dollars; None: no limit.
     """
 
     def __init__(
@@ -32,17 +33,19 @@ class Starter:
         self._blobs, self._max_cost = blobs, max_cost
 
     def start(self, event: ExecutionRequest, delivery: Delivery) -> ExecutionStarted | Refusal:
-        """The start of the execution that *event* asks for, or why there is none."""
+        """The start of the execution that *event* requests, or the reason why there is none."""
         if event.step:
             started = self._led(event, delivery)
         elif event.process:
-            started = self._of_process(event)
+            started = self._of_process(event, delivery)
         else:
             started = self._started(event, None, "", dict(event.inputs))
         problem = "" if isinstance(started, Refusal) else too_large(started)
         return Refusal(problem) if problem else started
 
-    def _of_process(self, event: ExecutionRequest) -> ExecutionStarted | Refusal:
+    def _of_process(
+        self, event: ExecutionRequest, delivery: Delivery
+    ) -> ExecutionStarted | Refusal:
         version = event.process_version
         chosen = for_request(self._catalogue, self._preferences, event.process, version)
         if isinstance(chosen, Refusal):
@@ -51,7 +54,11 @@ class Starter:
         inputs, wrong = checked_inputs(process.inputs, event.inputs)
         if wrong:
             return Refusal(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}")
-        return self._started(event, process, self._catalogue.linked(process), inputs)
+        started = self._started(event, process, self._catalogue.linked(process), inputs)
+        if delivery.source != ENGINE:
+            return started
+        # A child takes what is on record as its parent does.
+        return replace(started, fork_of=event.fork_of, variation=event.variation)
 
     def _led(self, event: ExecutionRequest, delivery: Delivery) -> ExecutionStarted | Refusal:
         """Ad-hoc work towards a goal."""
@@ -86,4 +93,5 @@ class Starter:
             parent_step=request.parent_step,
             breakpoints=request.breakpoints,
             max_cost=self._max_cost if request.max_cost is None else request.max_cost,
+            decider=DECIDER,
         )

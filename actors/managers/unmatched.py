@@ -1,4 +1,4 @@
-"""Triggers that no process answers yet: each waits a while for one that fits."""
+"""Triggers without a matching process: each waits a while for one."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,21 +19,21 @@ from cortex.runtime.processes import LinkedProcess, answers
 from .choosing import Refusal
 
 MOST = 1_000  # triggers that wait at a time
-MOST_BYTES = 16 << 20  # that they take together
+MOST_BYTES = 16 << 20  # of all of them together
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A trigger that waits, and who said it, as the hub authenticated them."""
+    """A waiting trigger, and its publisher, as the hub authenticated it."""
 
     event: TriggerReceived
     source: str
-    size_bytes: int = 0  # of the event, so that it is encoded once and not for each that comes
+    size_bytes: int = 0  # of the event, cached so that it is encoded only once
 
 
 class Unmatched:
-    """What waits for a process.
+    """The waiting triggers.
 
-    The log is what counts: a trigger waits from its `trigger.unmatched` until a `trigger.matched`,
+    The log decides: a trigger waits from its `trigger.unmatched` until a `trigger.matched`,
     or a `trigger.unmatched` that is the last. Both are committed with the wake that they answer, so
     that a kill in between leaves either the wake or its answer, and never both.
     """
@@ -47,7 +47,7 @@ class Unmatched:
     def refused(
         self, event: TriggerReceived, refusal: Refusal, delivery: Delivery
     ) -> Iterator[Output]:
-        """Say that nothing answers *event*; it waits, unless its sender or a bound forbids it."""
+        """Report that nothing fits *event*; it waits, unless its sender or a limit forbids it."""
         waits_s = self._wait_s if event.waits and not refusal.candidates else 0.0
         if waits_s and not self._has_room(event):
             waits_s = 0.0
@@ -63,7 +63,7 @@ class Unmatched:
             self._held[event.trigger_id] = _held(event, delivery.source)
 
     def recall(self, event: TriggerUnmatched | TriggerWake | GrantRevoked) -> None:
-        """Take up what an earlier start said, or did."""
+        """Apply an event of an earlier start."""
         if isinstance(event, GrantRevoked):
             for held in self.of_client(event.client):
                 self.drop(held.event)
@@ -73,21 +73,21 @@ class Unmatched:
             self._take_up(event)
 
     def said(self, event: TriggerUnmatched, delivery: Delivery) -> Iterator[Output]:
-        """Take up one that was answered before this start, and that no start has seen answered.
+        """Restore one that was answered before this start without this component seeing the answer.
 
-        What came between it and its answer was handled without it: it is looked at again.
+        Events between it and its answer were handled without it: it is checked again.
         """
         if self._take_up(event):
             yield _again(event.trigger_id, delivery.time_ns)
 
     def arrived(self, process: LinkedProcess, time_ns: int) -> Iterator[Output]:
-        """Have those looked at again that *process* answers, after all that comes with it."""
+        """Check triggers again that *process* fits, after the events of its compilation."""
         for trigger_id, held in self._held.items():
             if answers(process, held.event.fields):
                 yield _again(trigger_id, time_ns)
 
     def open(self, event: TriggerWake | TriggerUnmatched) -> Held | None:
-        """The trigger, if it still waits by what the log says."""
+        """The trigger, if it still waits according to the log."""
         held = self._held.get(event.trigger_id)
         if held is not None and self._read(event.stream()) is None:
             self.drop(held.event)
@@ -95,19 +95,19 @@ class Unmatched:
         return held
 
     def of_client(self, client: str) -> list[Held]:
-        """Those that *client* said."""
+        """The waiting triggers of *client*."""
         return [held for held in self._held.values() if person_of(held.source) == client]
 
     def drop(self, event: TriggerReceived) -> None:
-        """Let a trigger wait no longer."""
+        """End the wait of a trigger."""
         self._held.pop(event.trigger_id, None)
 
     def snapshot(self) -> bytes:
-        """All of it, for `restore`."""
+        """The state, for `restore`."""
         return msgspec.msgpack.encode(self._held)
 
     def restore(self, snapshot: bytes) -> None:
-        """Take up what `snapshot` gave."""
+        """Restore the state from `snapshot`."""
         self._held = msgspec.msgpack.decode(snapshot, type=dict[str, Held]) if snapshot else {}
 
     def _take_up(self, event: TriggerUnmatched) -> bool:
@@ -119,7 +119,7 @@ class Unmatched:
         return held is not None
 
     def _read(self, stream: str) -> Held | None:
-        """The trigger in *stream*; None where the log has its end."""
+        """The trigger in *stream*; None if the log has its end."""
         found: Held | None = None
         for record in self._history(stream):
             event = self._vocabulary.read(record) if record.topic in self._vocabulary else None

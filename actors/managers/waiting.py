@@ -11,16 +11,16 @@ from cortex.runtime.processes import LinkedProcess
 
 from .choosing import Refusal
 
-WAKE = "request"  # what a `step.wake` is about that a request waits for
-UNLINKED = "unlinked"  # the same, once it has waited long enough for its process
-COMPILE_S = 60.0  # a compiler that says nothing for so long is not waited for
-MOST = 1_000  # requests that wait for their process at a time, or for the compiler
-MOST_BYTES = 16 << 20  # that they take together
+WAKE = "request"  # the subject of a `step.wake` for a waiting request
+UNLINKED = "unlinked"  # the same, after waiting too long for its process
+COMPILE_S = 60.0  # how long to wait for an answer of the compiler
+MOST = 1_000  # maximum of requests that wait for their process, or for the compiler
+MOST_BYTES = 16 << 20  # of all of them together
 BEGUN = frozenset(f"execution.{verb}" for verb in ("started", "failed", "cancelled"))
 
 
 class WaitingSnapshot(msgspec.Struct, frozen=True):
-    """What a snapshot holds."""
+    """The contents of a snapshot."""
 
     submitted: dict[int, int]
     held: dict[str, ExecutionRequest]
@@ -28,10 +28,10 @@ class WaitingSnapshot(msgspec.Struct, frozen=True):
 
 
 class Waiting:
-    """Submissions without an answer, and the requests that came after them; deferred requests.
+    """Submissions without an answer, and the requests after them; deferred requests.
 
     A deferred request waits from its `execution.deferred` until the log says that its execution was
-    begun or given up. Both are committed with the wake that they answer, so that a kill in between
+    begun or abandoned. Both are committed with the wake that they answer, so that a kill in between
     leaves either the wake or its answer, and never both.
     """
 
@@ -39,7 +39,7 @@ class Waiting:
         self, history: Callable[[str], Iterator[Recorded]], vocabulary: Vocabulary
     ) -> None:
         self._history, self._vocabulary = history, vocabulary
-        self._submitted: dict[int, int] = {}  # when, in nanoseconds, by position
+        self._submitted: dict[int, int] = {}  # time in nanoseconds, by position
         self._held: dict[str, ExecutionRequest] = {}  # by execution
         self._held_sizes: dict[str, int] = {}  # of those in bytes
         self._deferred: dict[str, ExecutionRequest] = {}  # by execution
@@ -52,9 +52,9 @@ class Waiting:
             self._submitted[position] = time_ns
 
     def hold(self, event: ExecutionRequest, time_ns: int) -> Later | Refusal | None:
-        """Keep *event* if something is being compiled; the deadline after which it is begun.
+        """Hold *event* if a compilation is running; returns the deadline after which it begins.
 
-        Of those that would be too many, why it is not kept.
+        If too many wait already, returns why it is not held.
         """
         self._submitted = {
             position: at_ns
@@ -76,15 +76,15 @@ class Waiting:
     def answered(self, position: int, time_ns: int) -> list[Later]:
         """The submission at *position* has an answer: wake what waited, if nothing else is open.
 
-        The compiler commits all that it says about a submission together, and a deadline comes
-        after what is committed, so that every answer is known when it does.
+        The compiler commits all events about a submission together, and a deadline is due
+        after committed events, so that every answer is known by then.
         """
         if self._submitted.pop(position, None) is None or self._submitted:
             return []
         return [_wake(execution_id, time_ns) for execution_id in self._held]
 
     def has_room(self, request: ExecutionRequest) -> bool:
-        """Whether *request* may wait for its process: it does, or there is room beside others."""
+        """Whether *request* may wait for its process: it waits already, or there is room for it."""
         if request.execution_id in self._deferred:
             return True
         if len(self._deferred) >= MOST:
@@ -99,7 +99,7 @@ class Waiting:
         time_ns: int,
         waits_s: float,
     ) -> Iterator[Output]:
-        """Have *request* wait until *process* has what it lacks; nothing is said a second time."""
+        """Make *request* wait for the missing parts of *process*; reports that only once."""
         execution_id = request.execution_id
         if execution_id in self._deferred:
             return
@@ -111,22 +111,22 @@ class Waiting:
         self._keep(request)
 
     def linked(self, process: LinkedProcess, time_ns: int) -> Iterator[Output]:
-        """Wake what waited for *process*, after all that comes with it."""
+        """Wake requests that waited for *process*, after the events of its compilation."""
         names = {process.name, *dict(process.implements)}
         for execution_id, request in self._deferred.items():
             if request.process in names:
                 yield _wake(execution_id, time_ns)
 
     def said(self, event: ExecutionDeferred, time_ns: int) -> Iterator[Output]:
-        """Take up one that was deferred before this start, and wake it.
+        """Restore one that was deferred before this start, and wake it.
 
-        Its process may have been linked between the request and this answer to it.
+        Its process may have been linked between the request and its deferral.
         """
         if self.take_up(event):
             yield _wake(event.execution_id, time_ns)
 
     def take_up(self, event: ExecutionDeferred) -> bool:
-        """Fold *event*; whether it was news."""
+        """Fold *event*; return whether it was new."""
         if event.execution_id in self._deferred:
             return False
         request = self._read(event.stream())
@@ -135,9 +135,9 @@ class Waiting:
         return request is not None
 
     def woken(self, event: StepWake) -> ExecutionRequest | None:
-        """The request that is to be begun now, unless the log has what became of it.
+        """The request to begin now, unless the log has its outcome.
 
-        One that waited for the compiler is let go; one that is deferred stays until `begun`.
+        A request that waited for the compiler is removed; a deferred one stays until `begun`.
         """
         held = self._held.pop(event.execution_id, None)
         if held is not None:
@@ -150,17 +150,17 @@ class Waiting:
         return request
 
     def begun(self, execution_id: str) -> Iterator[Output]:
-        """A request waits no longer."""
+        """Note that a request no longer waits."""
         if execution_id in self._deferred:
             yield Forget(_unlinked(execution_id))
             self._let_go(execution_id)
 
     def snapshot(self) -> bytes:
-        """All of it, for `restore`."""
+        """The state, for `restore`."""
         return msgspec.msgpack.encode(WaitingSnapshot(self._submitted, self._held, self._deferred))
 
     def restore(self, snapshot: bytes) -> None:
-        """Take up what `snapshot` gave."""
+        """Restore the state from `snapshot`."""
         kept = msgspec.msgpack.decode(snapshot, type=WaitingSnapshot)
         self._submitted, self._held = dict(kept.submitted), dict(kept.held)
         self._held_sizes = {name: self._size(held) for name, held in self._held.items()}
@@ -173,7 +173,7 @@ class Waiting:
         self._sizes[request.execution_id] = self._size(request)
 
     def _size(self, request: ExecutionRequest) -> int:
-        """Its bytes; it is encoded once for all that is asked of it in a row."""
+        """Its size in bytes; repeated calls encode it only once."""
         if self._measured[0] is not request:
             self._measured = request, _size(request)
         return self._measured[1]
@@ -182,7 +182,7 @@ class Waiting:
         del self._deferred[execution_id], self._sizes[execution_id]
 
     def _read(self, stream: str) -> ExecutionRequest | None:
-        """The request in *stream*; None where its execution was begun or given up."""
+        """The request in *stream*; None if its execution began or was abandoned."""
         found: ExecutionRequest | None = None
         for record in self._history(stream):
             if record.topic in BEGUN:

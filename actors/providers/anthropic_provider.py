@@ -1,19 +1,20 @@
 """The provider `anthropic`: Anthropic's messages, with the stable part of a prompt cached."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
+from itertools import groupby
 from typing import Any
 
 import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
-from cortex.runtime.context import Parts, anthropic_content
+from cortex.runtime.context import Message, PromptBlock, messages_of, parts_of, tools_of
 from cortex.runtime.kernel import Delivery, on
 from cortex.runtime.models import Endpoint
 
-from .calling import CallPiece, HttpProvider, Piece, UsagePiece, native_schema
-from .calling import failure_of_frame as refused
+from .calls import CallPiece, HttpProvider, Piece, UsagePiece, native_schema
+from .calls import failure_of_frame as refused
 
 PROVIDER = "anthropic"
 STOPS = {
@@ -22,8 +23,9 @@ STOPS = {
     "tool_use": "calls",
     "refusal": "refused",
 }
-# What stands before it is the same from step to step, so the endpoint may keep it.
+# The text before it is the same from step to step, so that the endpoint may cache it.
 BREAKPOINT = {"cache_control": {"type": "ephemeral"}}
+MOST_BREAKPOINTS = 4  # of one request
 
 
 class _Usage(msgspec.Struct):
@@ -60,23 +62,32 @@ class _Event(msgspec.Struct):
 
 
 class AnthropicDialect:
-    """How messages are spoken."""
+    """The protocol of Anthropic's messages."""
 
     package = "anthropic"
 
-    def body(self, parts: Parts, asked: ModelInvoke, endpoint: Endpoint) -> dict[str, Any]:
-        """The request, with a breakpoint where each stretch of it ends, and the answer's bounds."""
+    def body(
+        self, blocks: Sequence[PromptBlock], asked: ModelInvoke, endpoint: Endpoint
+    ) -> dict[str, Any]:
+        """The request, with breakpoints where the prompt has them, and the answer's bounds."""
+        tools = tools_of(blocks)
+        spoken = [each for each in blocks if each.role != "system"]
+        system = parts_of(blocks).system
+        if not spoken:  # a prompt of one part is a user message
+            spoken, system = [*blocks], ""
         body: dict[str, Any] = {
             "model": endpoint.model,
             "max_tokens": asked.max_tokens,
-            "messages": [{"role": "user", "content": anthropic_content(parts)}],
+            "messages": _messages(messages_of(spoken, calls=bool(tools)), divided=bool(tools)),
             "stream": True,
         }
-        if parts.system and parts.user:
-            body["system"] = [{"type": "text", "text": parts.system, **BREAKPOINT}]
-        if parts.tools:
-            *others, last = [_tool(tool) for tool in parts.tools]
-            body["tools"] = [*others, {**last, **BREAKPOINT}]
+        if system:
+            body["system"] = [{"type": "text", "text": system, **BREAKPOINT}]
+        if tools:
+            *others, last = [_tool(tool) for tool in tools]
+            # The system's end follows the tools, whose breakpoint is the first to drop.
+            more = bool(system) + sum(each.breakpoint for each in spoken) < MOST_BREAKPOINTS
+            body["tools"] = [*others, {**last, **(BREAKPOINT if more else {})}]
         if endpoint.structured == "native" and asked.answer_schema:
             schema = native_schema(asked.answer_schema)
             if schema is not None:
@@ -84,7 +95,7 @@ class AnthropicDialect:
         return body
 
     def connect(self, sdk: Any, endpoint: Endpoint, key: str, http: Any) -> Any:
-        """A client that never asks twice and traces nothing."""
+        """A client without retries and tracing."""
         return sdk.AsyncAnthropic(
             api_key=key,
             base_url=endpoint.base_url,
@@ -94,8 +105,8 @@ class AnthropicDialect:
         )
 
     def send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
-        """The stream as bytes: we read it ourselves, at a quarter of what SDK objects cost."""
-        # In `extra_body` the request goes out as it is, without a look at the SDK's types.
+        """The stream as bytes: parsing it here costs a quarter of the SDK's objects."""
+        # In `extra_body` the SDK sends the request unchanged, without checking its types.
         stream: AbstractAsyncContextManager[Any] = client.messages.with_streaming_response.create(
             model=body["model"],
             max_tokens=body["max_tokens"],
@@ -106,7 +117,7 @@ class AnthropicDialect:
         return stream
 
     def read(self, frame: bytes) -> Piece:
-        """What one event says."""
+        """The parsed content of one event."""
         event = msgspec.json.decode(frame, type=_Event)
         if event.error is not None:
             raise refused(event.error)
@@ -122,7 +133,7 @@ class AnthropicDialect:
 
 
 class AnthropicProvider(HttpProvider):
-    """Asks Anthropic, and gateways that speak as it does."""
+    """Asks Anthropic, and gateways with its protocol."""
 
     provider = PROVIDER
     dialect = AnthropicDialect
@@ -132,6 +143,64 @@ class AnthropicProvider(HttpProvider):
         """Ask the model."""
         async for output in self.call(event):
             yield output
+
+
+def _messages(messages: Iterable[Message], *, divided: bool) -> list[dict[str, Any]]:
+    """The messages of the user, including results, and of the model, in turn."""
+    made: list[dict[str, Any]] = []
+    for role, said in groupby(messages, lambda message: message.role == "assistant"):
+        blocks = [block for message in said for block in message.blocks]
+        content = _content(blocks, divided=divided)
+        if role:  # a model's message must not end in a line break
+            content = [_stripped(each) for each in content]
+        only = content[0] if len(content) == 1 else {}
+        plain = only.keys() == {"type", "text"}
+        made.append(
+            {
+                "role": "assistant" if role else "user",
+                "content": only["text"] if plain else content,
+            }
+        )
+    return made
+
+
+def _content(blocks: Sequence[PromptBlock], *, divided: bool) -> list[dict[str, Any]]:
+    """The content of a message; texts are one until a breakpoint.
+
+    If *divided*, each item of the history is a separate text: endpoints compare whole
+    blocks, and an earlier prompt may have ended there.
+    """
+    made: list[dict[str, Any]] = []
+    before: PromptBlock | None = None
+    for block in blocks:
+        if block.kind == "call":
+            arguments = msgspec.json.decode(block.text)
+            made.append(
+                {"type": "tool_use", "id": block.call, "name": block.tool, "input": arguments}
+            )
+        elif block.kind == "result":
+            result = {"type": "tool_result", "tool_use_id": block.call, "content": block.sent}
+            made.append({**result, **({"is_error": True} if block.failed else {})})
+        elif before is not None and _goes_on(before, block, divided=divided):
+            made[-1]["text"] += block.sent
+        else:
+            made.append({"type": "text", "text": block.sent})
+        if block.breakpoint:
+            made[-1] |= BREAKPOINT
+        before = block
+    return made
+
+
+def _stripped(content: dict[str, Any]) -> dict[str, Any]:
+    return {**content, "text": content["text"].rstrip("\n")} if "text" in content else content
+
+
+def _goes_on(before: PromptBlock, block: PromptBlock, *, divided: bool) -> bool:
+    """Whether *block* shares a text with the previous one."""
+    if before.breakpoint or before.kind in ("call", "result"):
+        return False
+    of_history = before.stretch == block.stretch == "append" and before.kind != "heading"
+    return not (divided and of_history)
 
 
 def _tool(tool: dict[str, Any]) -> dict[str, Any]:

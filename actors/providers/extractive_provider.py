@@ -6,7 +6,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ModelFailed, ModelInvoke, ModelResponded
-from cortex.runtime.context import TokenCounter
+from cortex.runtime.context import TokenCounter, read_prompt
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 from cortex.runtime.log import BlobError, Blobs
 
@@ -15,7 +15,7 @@ from .extractive import MODEL, AnswerTooSmallError
 
 
 class ExtractiveProvider(Component):
-    """Answers with spans of the prompt's context, and says so in every answer."""
+    """Answers with quotations from the prompt, without a model; each answer says so."""
 
     rests = True
     workers = 1
@@ -30,11 +30,11 @@ class ExtractiveProvider(Component):
     def invoke(self, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
         """Read the prompt and answer it."""
         try:
-            prompt = self._blobs.get(event.prompt).decode()
+            blocks = read_prompt(self._blobs.get(event.prompt))
             extract = extractive.answer_prompt(
-                prompt, max_tokens=event.max_tokens, count=self._counter.count
+                blocks, max_tokens=event.max_tokens, count=self._counter.count
             )
-        except (AnswerTooSmallError, BlobError) as error:
+        except (AnswerTooSmallError, BlobError, msgspec.DecodeError) as error:
             yield ModelFailed(
                 execution_id=event.execution_id,
                 step_id=event.step_id,
@@ -60,6 +60,6 @@ class ExtractiveProvider(Component):
                 "answered": extract.answered,
                 "spans": msgspec.to_builtins(extract.spans),
             },
-            input_tokens=self._counter.count(prompt),
+            input_tokens=self._counter.count("".join(block.sent for block in blocks)),
             output_tokens=self._counter.count(extract.text),
         )

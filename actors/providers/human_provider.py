@@ -15,19 +15,19 @@ from cortex.bus.events import (
     ModelInvoke,
     StepFailed,
 )
-from cortex.runtime.context import counter_for
+from cortex.runtime.context import counter_for, text_of
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
-from cortex.runtime.log import BlobError, Blobs
+from cortex.runtime.log import Blobs
 from cortex.runtime.models import PERSON, Usage, endpoints
 
-from .calling import CallFailedError, announced, failed, responded
+from .calls import CallFailedError, announced, blocks_in, failed, responded
 
 Ending = ExecutionCancelled | ExecutionCompleted | ExecutionFailed | ExecutionHalted | StepFailed
 
 
 class HumanProvider(Component):
-    """Asks for the execution to be paused, and takes the answer that it is resumed with.
+    """Asks to pause the execution, and uses the answer with which it is resumed.
 
     A question waits as long as it takes; it is dropped with its execution, or with the attempt.
     """
@@ -52,9 +52,9 @@ class HumanProvider(Component):
 
     @on(ExecutionResumed)
     def resumed(self, event: ExecutionResumed, delivery: Delivery) -> Iterator[Event]:
-        """Answer, or ask again where nothing was said."""
+        """Answer, or ask again if there was no answer."""
         if delivery.source != ENGINE:
-            return  # the engine alone says that an execution goes on, and by whom
+            return  # only the engine reports that an execution continues, and by whom
         asked = self._open.get(event.execution_id)
         text = event.answer or event.note
         if asked is None:
@@ -66,9 +66,9 @@ class HumanProvider(Component):
         description = self._endpoints[asked.model].description
         count = counter_for(description.encoding).count
         try:
-            prompt = self._blobs.get(asked.prompt).decode()
-        except BlobError:
-            prompt = ""  # who answered has seen it, or knows better
+            prompt = text_of(blocks_in(self._blobs, asked))
+        except CallFailedError:
+            prompt = ""  # the person has seen it
         usage = Usage(input=count(prompt), output=count(text))
         try:
             answered = responded(asked, description, text, usage)
@@ -83,7 +83,7 @@ class HumanProvider(Component):
     @on(ExecutionHalted)
     @on(StepFailed)
     def forget(self, event: Ending, delivery: Delivery) -> None:
-        """Nobody waits for the answer any more: the engine says so, whatever others say."""
+        """Drop the question: the engine reports that its answer is no longer wanted."""
         if delivery.source != ENGINE:
             return
         asked = self._open.get(event.execution_id)
@@ -97,7 +97,7 @@ class HumanProvider(Component):
         del self._open[event.execution_id]
 
     def recall(self, event: Event, delivery: Delivery) -> None:
-        """Know what was asked and not answered before this start."""
+        """Restore the open questions from before this start."""
         if isinstance(event, ModelInvoke):
             self._open[event.execution_id] = event
         elif isinstance(event, ExecutionResumed):
@@ -111,7 +111,7 @@ class HumanProvider(Component):
         return msgspec.msgpack.encode(list(self._open.values()))
 
     def restore(self, snapshot: bytes) -> None:
-        """Take up the open questions."""
+        """Restore the open questions."""
         questions = msgspec.msgpack.decode(snapshot, type=list[ModelInvoke])
         self._open = {asked.execution_id: asked for asked in questions}
 

@@ -1,6 +1,6 @@
-"""The provider `openai`: every endpoint that speaks OpenAI's chat completions, near or far."""
+"""The provider `openai`: every endpoint with OpenAI's chat completions, local or remote."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -8,12 +8,12 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
-from cortex.runtime.context import Parts
+from cortex.runtime.context import Message, PromptBlock, messages_of, tools_of
 from cortex.runtime.kernel import Delivery, on
 from cortex.runtime.models import Endpoint
 
-from .calling import CallPiece, HttpProvider, Piece, UsagePiece, native_schema
-from .calling import failure_of_frame as refused
+from .calls import CallPiece, HttpProvider, Piece, UsagePiece, native_schema
+from .calls import failure_of_frame as refused
 
 PROVIDER = "openai"
 DONE = b"[DONE]"
@@ -60,23 +60,26 @@ class _Chunk(msgspec.Struct):
 
 
 class OpenAIDialect:
-    """How chat completions are spoken."""
+    """The protocol of chat completions."""
 
     package = "openai"
 
-    def body(self, parts: Parts, asked: ModelInvoke, endpoint: Endpoint) -> dict[str, Any]:
-        """The request: the prompt in two roles, its tools, and the bounds of the answer."""
-        said = (("system", parts.system), ("user", parts.user))
+    def body(
+        self, blocks: Sequence[PromptBlock], asked: ModelInvoke, endpoint: Endpoint
+    ) -> dict[str, Any]:
+        """The request: the prompt's messages, its tools, and the bounds of the answer."""
+        tools = tools_of(blocks)
+        messages = messages_of(blocks, calls=bool(tools))
         body: dict[str, Any] = {
             "model": endpoint.model,
-            "messages": [{"role": role, "content": text} for role, text in said if text],
+            "messages": [made for message in messages for made in _messages(message)],
             endpoint.max_tokens_field: asked.max_tokens,
             "stream": True,
         }
         if endpoint.usage_in_stream:
             body["stream_options"] = {"include_usage": True}
-        if parts.tools:
-            body["tools"] = [{"type": "function", "function": tool} for tool in parts.tools]
+        if tools:
+            body["tools"] = [{"type": "function", "function": tool} for tool in tools]
         if endpoint.structured == "native" and asked.answer_schema:
             schema = native_schema(asked.answer_schema)
             if schema is not None:
@@ -85,15 +88,15 @@ class OpenAIDialect:
         return body
 
     def connect(self, sdk: Any, endpoint: Endpoint, key: str, http: Any) -> Any:
-        """A client that never asks twice."""
+        """A client without retries."""
         return sdk.AsyncOpenAI(
             api_key=key, base_url=endpoint.base_url, max_retries=0, http_client=http
         )
 
     def send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
-        """The stream as bytes: we read it ourselves, at half of what the SDK's objects cost."""
-        # In `extra_body` the request goes out as it is: compared with the SDK's types, which takes
-        # longer than all else here, it would come to the same bytes.
+        """The stream as bytes: parsing it here costs half of the SDK's objects."""
+        # In `extra_body` the SDK sends the request unchanged: checking its types, which takes
+        # longer than everything else here, would give the same bytes.
         stream: AbstractAsyncContextManager[Any] = (
             client.chat.completions.with_streaming_response.create(
                 model=body["model"], messages=(), stream=True, extra_body=body
@@ -102,7 +105,7 @@ class OpenAIDialect:
         return stream
 
     def read(self, frame: bytes) -> Piece:
-        """What one chunk says."""
+        """The parsed content of one chunk."""
         if frame == DONE:
             return Piece()
         chunk = msgspec.json.decode(frame, type=_Chunk)
@@ -123,7 +126,7 @@ class OpenAIDialect:
 
 
 class OpenAIProvider(HttpProvider):
-    """Asks OpenAI, Ollama, vLLM, llama.cpp, and whoever else speaks as they do."""
+    """Asks OpenAI, Ollama, vLLM, llama.cpp, and other endpoints with their protocol."""
 
     provider = PROVIDER
     dialect = OpenAIDialect
@@ -135,6 +138,26 @@ class OpenAIProvider(HttpProvider):
             yield output
 
 
+def _messages(message: Message) -> Iterator[dict[str, Any]]:
+    """One group per message, except that each result is a group of its own."""
+    role, blocks = message
+    if role == "tool":
+        for block in blocks:
+            yield {"role": role, "tool_call_id": block.call, "content": block.sent}
+        return
+    text = "".join(block.sent for block in blocks if block.kind != "call")
+    if role != "assistant":
+        yield {"role": role, "content": text}
+        return
+    calls = [_made_call(block) for block in blocks if block.kind == "call"]
+    yield {"role": role, "content": text.rstrip("\n"), **({"tool_calls": calls} if calls else {})}
+
+
+def _made_call(block: PromptBlock) -> dict[str, Any]:
+    function = {"name": block.tool, "arguments": block.text.rstrip("\n")}
+    return {"id": block.call, "type": "function", "function": function}
+
+
 def _part(call: _Call) -> CallPiece:
     function = call.function or _Function()
     return CallPiece(call.index, call.id or "", function.name or "", function.arguments or "")
@@ -144,7 +167,7 @@ def _told(usage: _Usage) -> UsagePiece:
     details = usage.prompt_tokens_details or _Details()
     read, written = details.cached_tokens or 0, details.cache_write_tokens or 0
     return UsagePiece(
-        # Below nothing where more was kept than asked: such usage is not believed.
+        # Negative if more was cached than sent: such usage is not trusted.
         input=usage.prompt_tokens - read - written,
         cached_read=read,
         cached_write=written,

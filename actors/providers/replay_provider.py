@@ -1,5 +1,6 @@
-"""The provider `replay`: answers as they were recorded, from the log of another home."""
+"""The provider `replay`: recorded answers from the log of another home."""
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.bus import Event, LogError, Vocabulary, decode
+from cortex.bus import Event, Log, LogError, Vocabulary, decode
 from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCompleted,
@@ -15,11 +16,13 @@ from cortex.bus.events import (
     ModelInvoke,
     ModelResponded,
 )
+from cortex.runtime.context import text_of
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
-from cortex.runtime.log import EventLog
+from cortex.runtime.log import Blobs, EventLog
 from cortex.runtime.models import Usage, cost, endpoints
+from cortex.runtime.subjects import PersonalLog, SubjectKeys
 
-from .calling import CallFailedError, announced, failed
+from .calls import CallFailedError, announced, blocks_in, failed
 
 PROVIDER = "replay"
 Ask = tuple[str, str, str]  # execution, model, prompt
@@ -30,16 +33,19 @@ TOPIC = ModelResponded.topic_name()
 
 
 class ReplayProvider(Component):
-    """Gives the recorded answer to the very same prompt; asked again, the next one."""
+    """Returns the recorded answer to the same prompt; the next one if asked again."""
 
-    recalls = 1  # how often each prompt was asked for, so that a restart goes on where it stood
+    recalls = 1  # how often each prompt was asked, so that a restart continues there
 
     @classmethod
     def announces(cls, config: Config) -> tuple[Serves, ...]:
         """The models that the home configures for it."""
         return announced(config, PROVIDER)
 
-    def __init__(self, home: Home | None, config: Config, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, home: Home | None, config: Config, vocabulary: Vocabulary, blobs: Blobs
+    ) -> None:
+        self._blobs = blobs
         base = home.path if home is not None else Path()
         self._endpoints = endpoints(config.models, PROVIDER)
         self._answers = {
@@ -64,12 +70,12 @@ class ReplayProvider(Component):
     def forget(
         self, event: ExecutionCancelled | ExecutionCompleted | ExecutionFailed, delivery: Delivery
     ) -> None:
-        """Nothing more is asked in it."""
+        """Drop the counts of an ended execution."""
         for ask in [ask for ask in self._asked if ask[0] == event.execution_id]:
             del self._asked[ask]
 
     def recall(self, event: Event, delivery: Delivery) -> None:
-        """Count what was asked before this start."""
+        """Count the requests before this start."""
         if isinstance(event, ModelInvoke):
             self._asked[event.execution_id, event.model, event.prompt] += 1
         elif isinstance(event, ExecutionCancelled | ExecutionCompleted | ExecutionFailed):
@@ -80,18 +86,26 @@ class ReplayProvider(Component):
         return msgspec.msgpack.encode(list(self._asked.items()))
 
     def restore(self, snapshot: bytes) -> None:
-        """Take up the counts."""
+        """Restore the counts."""
         counted = msgspec.msgpack.decode(snapshot, type=list[tuple[Ask, int]])
         self._asked = Counter(dict(counted))
+
+    def _text(self, event: ModelInvoke) -> str:
+        """The digest of the same prompt under compiler 1, which had one text; "" if it is gone."""
+        try:
+            text = text_of(blocks_in(self._blobs, event))
+        except CallFailedError:
+            return ""
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def _replayed(self, event: ModelInvoke, number: int) -> ModelResponded:
         answers = self._answers.get(event.model)
         if answers is None:
             raise CallFailedError("missing", "no model of this name is configured any more")
         try:
-            found = answers.find(event.prompt, number)
+            found = answers.find(event.prompt, number) or answers.find(self._text(event), number)
         except LogError as error:
-            # Its own message names a path, and what is recorded here may reach a prompt.
+            # Its own message contains a path, and this text may get into a prompt.
             problem = f"the log that `log` names cannot be read ({type(error).__name__})"
             raise CallFailedError("missing", problem) from None
         if found is None:
@@ -101,7 +115,7 @@ class ReplayProvider(Component):
                 f"and this asks for number {number + 1}: the prompt or the execution has changed",
             )
         usage = Usage(
-            input=max(0, found.input_tokens),  # earlier versions recorded whatever was told
+            input=max(0, found.input_tokens),  # earlier versions recorded unchecked values
             cached_read=max(0, found.cached_read_tokens),
             cached_write=max(0, found.cached_write_tokens),
             output=max(0, found.output_tokens),
@@ -119,7 +133,7 @@ class ReplayProvider(Component):
 
 
 class RecordedAnswers:
-    """Reads a log beside its owner, and reads on where it has grown."""
+    """Reads a log beside its owner, and continues when it has grown."""
 
     def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
         self._path = path / LOG if path.is_dir() else path
@@ -128,14 +142,15 @@ class RecordedAnswers:
         self._positions: defaultdict[str, list[int]] = defaultdict(list)
 
     def find(self, prompt: str, number: int) -> ModelResponded | None:
-        """The answer to *prompt* that was recorded as the *number*-th, counted from 0.
+        """The *number*-th recorded answer to *prompt*, counted from 0.
 
-        None where there are fewer.
+        None if there are fewer.
 
         Raises:
             LogError: The log cannot be read.
         """
-        with closing(EventLog.open(self._path, readonly=True)) as log:
+        keys = SubjectKeys.of_home(self._path.parent)
+        with closing(PersonalLog(EventLog.open(self._path, readonly=True), keys)) as log:
             if len(self._positions[prompt]) <= number:
                 self._read_on(log)
             positions = self._positions[prompt]
@@ -146,10 +161,10 @@ class RecordedAnswers:
             return event if isinstance(event, ModelResponded) else None
 
     def count(self, prompt: str) -> int:
-        """Answers to *prompt* that were found so far."""
+        """The number of answers to *prompt* found so far."""
         return len(self._positions[prompt])
 
-    def _read_on(self, log: EventLog) -> None:
+    def _read_on(self, log: Log) -> None:
         while page := log.read(self._read, PAGE, PAGE_BYTES):
             for record in map(decode, page):
                 self._read = record.position

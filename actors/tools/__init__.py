@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .answers import failed, late, returned, unknown
+    from .answers import failed, late, lines_of, returned, unknown, window
     from .carrying import ToolReply, carry_out
     from .command_tools import CommandTools
     from .declaring import tool
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .file_tools import FileTools
     from .knowledge_tools import KnowledgeTools
     from .search import glob_of
-    from .windows import lines_of, window
 
 __all__ = [
     "CommandTools",

@@ -1,11 +1,12 @@
-"""From a model's call to the method that carries it out, and back to an event.
+"""Runs the method for a model's call, and turns the result into an event.
 
-Whatever a model can write ends as an observation: arguments that do not fit, a tool that raises, a
-tool that never returns. A method runs in a thread of its own, so that one that hangs is left behind
-and holds up nobody else.
+Every call of a model ends in an observation: arguments that do not fit, a tool that raises, a
+tool that never returns. A method runs in its own thread, so that one that hangs is abandoned
+and does not block others.
 """
 
 import asyncio
+import contextvars
 import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -29,9 +30,9 @@ from cortex.runtime.secrets import MaskedTextError
 
 from .answers import failed, late, returned, unknown
 
-BEYOND_S = 2.5  # above a call's time: a tool that keeps to it needs a moment to say so
+BEYOND_S = 2.5  # beyond a call's timeout, for a tool to report its own timeout
 SIGNATURE = "cortex_signature"  # the mark of `@tool`
-LATE = object()  # what a tool gave that was not done in time
+LATE = object()  # the result of a tool that was not done in time
 
 
 class ToolReply(msgspec.Struct, frozen=True):
@@ -49,11 +50,11 @@ def carry_out(
     blobs: Blobs,
     method: Callable[..., Any] | None = None,
 ) -> Iterator[Event]:
-    """Call the method of *component* that is named like the tool, or *method*.
+    """Call the method of *component* with the name of the tool, or *method*.
 
-    One that is decorated takes what its parameters say; any other takes the arguments as the Struct
-    that was announced, the call and the delivery. It gives a text, or `Told`. It raises `StepError`
-    for what the model is to be told.
+    A decorated method takes its declared parameters; any other takes the arguments as the announced
+    Struct, the call and the delivery. It returns a text, or `Told`. It raises `StepError`
+    with a message for the model.
     """
     call = _ToolRequest(component, event, delivery, blobs)
     try:
@@ -62,7 +63,7 @@ def carry_out(
     except Exception as error:
         events = call.broke(error)
         if events is None:
-            raise  # nobody knows how far it came
+            raise  # its progress is unknown
     else:
         events = call.ended(told)
     yield from events
@@ -105,10 +106,10 @@ class _ToolRequest:
         self._step = ToolStep(event, delivery, getattr(component, "home", None))
 
     def work(self, method: Callable[..., Any] | None) -> Callable[[], Any]:
-        """What is to be done.
+        """The call to make.
 
         Raises:
-            StepError: There is no such tool, or the arguments are not what it takes.
+            StepError: There is no such tool, or the arguments do not fit.
         """
         event, serves = self._event, self._serves
         if serves is None or serves.parameters is None:
@@ -128,7 +129,7 @@ class _ToolRequest:
         return lambda: call(**arguments)
 
     def ended(self, told: Any) -> Sequence[Event]:
-        """What the tool gave; `LATE` where its time was over before."""
+        """The result of the tool; `LATE` if it timed out."""
         event, step = self._event, self._step
         if told is LATE and self._once:
             reason = f"it returned nothing within {event.timeout_s:g} s"
@@ -142,7 +143,7 @@ class _ToolRequest:
         return (*step.published, returned(event, text, self._blobs, step.summary))
 
     def broke(self, error: Exception) -> Sequence[Event] | None:
-        """What the model is told of *error*; None where nobody knows how far the tool came."""
+        """The message about *error* for the model; None if the progress of the tool is unknown."""
         if isinstance(error, EffectUnknownError):
             return (unknown(self._event, self._delivery, error.problem),)
         if self._once and not isinstance(error, StepError):
@@ -151,7 +152,7 @@ class _ToolRequest:
 
 
 def _in_time(work: Callable[[], Any], bound_s: float) -> Any:
-    """What *work* gives; `LATE` where that takes too long."""
+    """The result of *work*; `LATE` if it takes too long."""
     ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def run() -> None:
@@ -160,7 +161,9 @@ def _in_time(work: Callable[[], Any], bound_s: float) -> Any:
         except Exception as error:  # noqa: BLE001  # raised again where it is waited for
             ended.put(error)
 
-    threading.Thread(target=run, name="cortex-tool", daemon=True).start()
+    # The context says which event is handled: for log lines, and for whom blobs are.
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name="cortex-tool", daemon=True).start()
     try:
         outcome = ended.get(timeout=min(bound_s, threading.TIMEOUT_MAX))
     except queue.Empty:
@@ -174,7 +177,7 @@ def _problem(error: Exception) -> tuple[str, str]:
     if isinstance(error, StepError):
         return error.problem, "denied" if error.kind == "refused" else error.kind
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror, "failed"  # its text names a path of this machine
+        return error.strerror, "failed"  # its text contains a path of this machine
     if isinstance(error, MaskedTextError):
         return str(error), "masked"
     said = str(error) if isinstance(error, CortexError) else f"{type(error).__name__}: {error}"
@@ -182,7 +185,7 @@ def _problem(error: Exception) -> tuple[str, str]:
 
 
 def _wrong(serves: Serves, event: ToolCall, error: msgspec.ValidationError) -> str:
-    fields = [] if serves.parameters is None else msgspec.structs.fields(serves.parameters)
+    fields = () if serves.parameters is None else msgspec.structs.fields(serves.parameters)
     takes = ", ".join(
         f.encode_name if f.required else f"{f.encode_name} (may be left out)" for f in fields
     )

@@ -51,7 +51,7 @@ class CommandTools(Component):
     """Runs programs; a program that ran for a call does not run again for it."""
 
     rests = True
-    recovers = True  # the small process beside each program keeps how it ended
+    recovers = True  # the small process beside each program records its end
     workers = 4
 
     @classmethod
@@ -74,14 +74,14 @@ class CommandTools(Component):
         self._named = config.programs.environment
         self._blobs = blobs
         self._places = Places(home, history)
-        # Without a home nothing outlives the runtime, so that records of effects need not either.
+        # Without a home nothing outlives the runtime, so records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
         self._effects = Effects(folder / "effects", mask)
         self._waiters = Waiters(history)
 
     def on_stop(self) -> None:
-        """Leave nothing behind where there is no home."""
+        """Remove everything if there is no home."""
         if self._passing is not None:
             self._passing.cleanup()
 
@@ -123,7 +123,7 @@ class CommandTools(Component):
             raise ToolUnknownError(str(error)) from None
         except ProgramUnwantedError as error:
             raise ToolError(str(error), "interrupted") from None
-        except ProgramError as error:  # it was not started
+        except ProgramError as error:  # the program was not started
             raise ToolError(str(error)) from None
         step.summary = f"{argv[0]} ended with {outcome.exit_code}"
         return place.plain(_said(outcome))

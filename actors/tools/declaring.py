@@ -1,4 +1,4 @@
-"""How a function, or a component, says that it is a tool."""
+"""Declares functions and methods of components as tools."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
@@ -59,24 +59,24 @@ def tool(
     component: str = "",
     workers: int = 0,
 ) -> Any:
-    """Have a function be the tool *name*, which models may call.
+    """Make a function the tool *name*, which models may call.
 
-    It takes what a function of `action` takes, and returns a text, or `Told`, or what becomes one
+    It takes what a function of `action` takes, and returns a text, or `Told`, or what becomes text
     as JSON. The model gets the line of a `StepError`, and of any other error unless the tool may
-    happen once only. A method is named as the tool is; its component takes `blobs` and
-    keeps it as `self.blobs`, or hands calls to `carry_out` by a handler of its own.
+    happen once only. A method has the name of the tool; its component takes `blobs` and
+    keeps it as `self.blobs`, or passes calls to `carry_out` in its own handler.
 
     Args:
-        name: That a model calls.
-        parameters: Where given, the result is no decorator but an entry for the `serves` of a
+        name: The name that a model calls.
+        parameters: If given, the result is not a decorator but an entry for the `serves` of a
             component, whose method takes the arguments, the call and the delivery.
-        provider: The word that calls of it are routed by; a function's is the tool's name unless
+        provider: The routing key of its calls; for a function the tool's name unless
             set, and no two components share one.
-        description: One line for the model; unless set the beginning of the docstring.
-        effect: On the world; "once" unless set.
-        pack: That it is shown with; unless set, the provider.
-        component: What the component of a function is called in events, as for `action`.
-        workers: How many calls a function answers at the same time; unless set, one.
+        description: One line for the model; unless set, the beginning of the docstring.
+        effect: Its effect on the world; unless set, "once".
+        pack: The pack that contains it; unless set, the provider.
+        component: The name of a function's component in events, as for `action`.
+        workers: The number of concurrent calls of a function; unless set, one.
 
     Raises:
         ComponentInvalidError: The function cannot be a tool; the line says why.
@@ -112,7 +112,7 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _complete(provider: str, component: type[Component]) -> None:
-    """Give a class with tools the handler of their calls, unless it has one."""
+    """Add the handler of calls to a class with tools, unless it has one."""
     members = (getattr(component, name) for name in dir(component))
     routes = [route for each in members for route in getattr(each, "cortex_routes", ())]
     if Route(ToolCall, provider) in routes:
@@ -145,7 +145,7 @@ def _handler(
 
 
 class _Bound:
-    """A function with the ports that its component was given."""
+    """A function with the ports of its component."""
 
     def __init__(self, component: Any, function: Callable[..., Any]) -> None:
         self._function, self._ports = function, component.asked_for

@@ -1,27 +1,27 @@
 """What can go wrong when a tool is used.
 
 StepError
-└── ToolError            the tool gives no result; the model is told why, and goes on
-    ├── ToolRefusedError    what was asked for is not allowed here
-    └── ToolUnknownError    it was begun, and nobody can say how it ended
+└── ToolError            the tool has no result; the model gets the reason, and continues
+    ├── ToolRefusedError    the call is not allowed here
+    └── ToolUnknownError    it began, and its end is unknown
 """
 
 from cortex.runtime.functions import EffectUnknownError, StepError
 
 
 class ToolError(StepError):
-    """The tool gives no result; the kinds are those of `tool.failed`."""
+    """The tool has no result; the kinds are those of `tool.failed`."""
 
     def __init__(self, problem: str, kind: str = "failed") -> None:
         super().__init__(problem, kind=kind)
 
 
 class ToolRefusedError(ToolError):
-    """What was asked for is not allowed here; asking again cannot help."""
+    """The call is not allowed here; a retry cannot help."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem, "denied")
 
 
 class ToolUnknownError(ToolError, EffectUnknownError):
-    """It was begun, and nobody can say how it ended: a person is asked."""
+    """The tool began, and its end is unknown: a person is asked."""

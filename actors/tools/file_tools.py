@@ -1,9 +1,9 @@
-"""The tools that read and patch the files of an execution, and what other tools gave."""
+"""The tools that read and patch the files of an execution, and results of other tools."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 from msgspec import Meta
@@ -16,21 +16,21 @@ from cortex.runtime.kernel import Component, Delivery, Home, many, on
 from cortex.runtime.log import BlobError, Blobs
 
 from ..handlers.plain_file import open_plain
+from .answers import window
 from .carrying import carry_out
 from .declaring import tool
 from .errors import ToolError
 from .patches import apply_patch, is_applied
 from .places import Places, ToolFolder
 from .search import MOST, SearchOutput, Wanted, search
-from .windows import window
 
 PROVIDER = "files"
 LARGEST_BYTES = 16 << 20  # of a file that is read
-BINARY_BYTES = 8_000  # that are looked at for a zero byte
-ENTRIES = 40  # of a folder that are named
-SHORTEST_HANDLE = 8  # letters of a digest that name it
+BINARY_BYTES = 8_000  # searched for a zero byte
+ENTRIES = 40  # of a folder in a list
+SHORTEST_HANDLE = 8  # characters of a digest that identify it
 RETURNED = ToolReturned.topic_name()
-# A digest that a model made up or guessed does not become one of its execution by that.
+# A digest that only a model has named does not belong to its execution.
 SAID_BY_MODEL = frozenset(kind.topic_name() for kind in (ModelResponded, ToolCall))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -151,7 +151,7 @@ class FileTools(Component):
         with self._places.locked(event):
             prefix = self._places.sources(event).prefix
             tree = self._places.worktree(event)
-            # Begun before: it may be applied, and the runtime ended before that was recorded.
+            # It began before: it may be applied already, without a record of that.
             if step.delivery.attempt > 1 and is_applied(tree, prefix, asked.patch):
                 step.summary = "the patch is applied"
                 return "the patch is applied\n"
@@ -162,16 +162,16 @@ class FileTools(Component):
         return f"changed {len(paths)} {noun}:\n{changed}"
 
     def _named(self, handle: str, event: ToolCall) -> str:
-        """The digest that *handle* stands for, if an event of the execution names it."""
+        """The digest for *handle*, if an event of the execution names it."""
         if self._history is None:
             raise ToolError("results cannot be read here: this component has no log")
         named: set[str] = set()
-        claimed: set[str] = set()  # by a model, before anything was kept under it
+        claimed: set[str] = set()  # named by a model before anything was stored under it
         asked = AskedSoFar()
         for record in self._history(event.stream()):
             said = VOCABULARY.read(record) if record.topic in VOCABULARY else None
             if said is not None and not asked.counts(said, record.source):
-                continue  # whoever says it was not asked
+                continue  # its source was not asked
             body = as_map(record)
             if record.topic == RETURNED and body.get("call_id") == handle:
                 return str(body["result"])
@@ -188,7 +188,7 @@ class FileTools(Component):
 
 
 def _entries(place: ToolFolder, folder: Path) -> str:
-    """What stands in a folder, so that the next call can name a file."""
+    """The contents of a folder, so that the next call can name a file."""
     there = [p for p in sorted(folder.iterdir()) if p.name != ".git" and not place.hides(p)]
     names = [f"{p.name}/" if p.is_dir() else p.name for p in there[:ENTRIES]]
     more = f" and {len(there) - ENTRIES} more" if len(there) > ENTRIES else ""
@@ -200,10 +200,10 @@ def _digests(value: object) -> Iterator[str]:
         if _DIGEST.fullmatch(value):
             yield value
     elif isinstance(value, dict):
-        for each in value.values():
+        for each in cast("dict[str, object]", value).values():
             yield from _digests(each)
     elif isinstance(value, list | tuple):
-        for each in value:
+        for each in cast("Sequence[object]", value):
             yield from _digests(each)
 
 

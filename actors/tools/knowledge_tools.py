@@ -1,4 +1,4 @@
-"""The tool that looks into the knowledge of the home and of the library."""
+"""The tool that searches the knowledge of the home and of the library."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,19 +13,18 @@ from cortex.runtime.functions import ToolStep
 from cortex.runtime.kernel import Component, Config, Delivery, Home, on
 from cortex.runtime.knowledge import KnowledgeError, Resolved, TopicIndex
 from cortex.runtime.log import Blobs
-from cortex.runtime.retrieval import RetrievalError
+from cortex.runtime.retrieval import RetrievalError, by_file, written
 
 from ..opened_knowledge import LONGEST_TEXT, OpenedKnowledge, told
+from .answers import lines_of
 from .carrying import carry_out
 from .declaring import tool
 from .errors import ToolError
-from .windows import lines_of
 
 if TYPE_CHECKING:
-    from cortex.runtime.retrieval import SearchResult
+    from cortex.runtime.retrieval import Passage, SearchResult
 
 PROVIDER = "knowledge"
-PASSAGES = 5  # that are given
 
 
 class FindKnowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +46,7 @@ class KnowledgeTools(Component):
         self._index = TopicIndex(self._knowledge.roots)
 
     def on_stop(self) -> None:
-        """Let the store go."""
+        """Close the store."""
         self._knowledge.close()
 
     @on(ToolCall, where={"provider": PROVIDER})
@@ -68,12 +67,12 @@ class KnowledgeTools(Component):
             step.publish(_requested(event, query, (query,)))
             return _whole(query, lines_of(self._read(query)))
         try:
-            indexed, found = self._knowledge.find((query,), PASSAGES)
+            indexed, found = self._knowledge.find((query,))
         except RetrievalError as error:
             raise ToolError(str(error), "unavailable") from error
         topics = tuple(dict.fromkeys(one.topic or one.path for one in found.passages))
         kept = self._blobs.put(msgspec.json.encode(found))
-        asked_for = _requested(event, query, topics, kept, found.notes)
+        asked_for = _requested(event, query, topics, kept, found.notes_and_caution())
         number = len(found.passages)
         step.summary = f"{number} passage{'' if number == 1 else 's'} for {query}"
         step.publish(*told(indexed), asked_for)
@@ -84,7 +83,7 @@ class KnowledgeTools(Component):
             resolved = self._index.resolve(topic)
             return self._index.read(resolved).text if isinstance(resolved, Resolved) else ""
         except KnowledgeError:
-            return ""  # a file that cannot be used is told where a process declares it
+            return ""  # an unusable file is reported where a process declares it
 
 
 def _requested(
@@ -112,14 +111,17 @@ def _whole(topic: str, lines: list[str]) -> str:
     return f"## {topic}, lines 1-{len(lines)}\n{text}\n"
 
 
+def _last_line(passage: "Passage") -> int:
+    return passage.first_line + passage.text.strip("\n").count("\n")
+
+
 def _shown(found: "SearchResult", query: str) -> str:
     if not found.passages:
-        return f"nothing is known about {query!r}\n"
-    parts: list[str] = []
-    for passage in found.passages:
-        text = passage.text.strip("\n")
-        last = passage.first_line + text.count("\n")
-        place = f"{passage.topic or Path(passage.path).name}, lines {passage.first_line}-{last}"
-        heading = f" ({passage.heading})" if passage.heading else ""
-        parts.append(f"## {place}{heading}\n{text}\n")
+        notes = (f"note: {note}\n" for note in found.notes_and_caution())
+        return "".join((f"nothing is known about {query!r}\n", *notes))
+    parts = [f"note: {found.caution}\n"] if found.caution else []
+    for passages in by_file(found.passages):
+        name = passages[0].topic or Path(passages[0].path).name
+        lines = ", ".join(f"{one.first_line}-{_last_line(one)}" for one in passages)
+        parts.append(f"## {name}, lines {lines}\n{written(passages)}")
     return "\n".join((*parts, *(f"note: {note}" for note in found.notes)))

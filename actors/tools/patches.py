@@ -15,11 +15,11 @@ from .errors import ToolError
 LARGEST_CHARS = 2_000_000
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _HEADER = re.compile(r"^(?:diff --git |--- )", re.MULTILINE)
-# A hunk; or what needs none: a new name, an empty file that is made or removed.
+# A hunk; or a change without one: a rename, or an empty file that is added or removed.
 _CHANGE = re.compile(r"^(?:@@|rename to |new file mode |deleted file mode )", re.MULTILINE)
-# git looks at where a copy comes from as little as a reader does: any file of the machine.
+# git does not check the source of a copy, which could be any file of the machine.
 _COPY = re.compile(r"^copy (?:from|to) ", re.MULTILINE)
-# Whatever git would read as a mode: it passes over spaces and signs in front.
+# Everything that git reads as a mode: it ignores leading spaces and signs.
 _MODE = re.compile(
     r"^(?:(?:new file|new|deleted file|old) mode|index .*?\.\.[^ \n]*) ([^\n]*\d[^\n]*)",
     re.MULTILINE,
@@ -31,16 +31,16 @@ _LENIENT = ("--recount", "--whitespace=nowarn")
 
 
 def apply_patch(tree: Worktree, prefix: str, patch: str) -> list[str]:
-    """Apply *patch*, whole or not at all; the paths that it changes come back, from *prefix*.
+    """Apply *patch*, whole or not at all; returns the changed paths, relative to *prefix*.
 
     Args:
         tree: The worktree.
-        prefix: Folder in it that paths start from, "" or with a / at its end.
-        patch: As a model wrote it.
+        prefix: Folder of the worktree that paths start from, "" or ending with a /.
+        patch: The patch from a model.
 
     Raises:
-        ToolError: It is none, does not apply, or touches what it may not.
-        MaskedTextError: It touches what was masked when its writer saw the file.
+        ToolError: It is not a patch, does not apply, or changes forbidden files.
+        MaskedTextError: It changes lines that were masked when the model saw the file.
     """
     text = _plain(patch)
     refuse_masked("the patch", text)
@@ -48,7 +48,7 @@ def apply_patch(tree: Worktree, prefix: str, patch: str) -> list[str]:
         file.write(text.encode(errors="replace"))
         file.flush()
         words = _words(prefix, text, file.name)
-        # Backwards, for the names that files had before they were renamed.
+        # In reverse, to get the names before renames.
         paths = sorted({*_paths(tree, words), *_paths(tree, ("--reverse", *words))})
         _refuse(tree, paths)
         checked = tree.git.asked("apply", "--check", *words)
@@ -60,7 +60,7 @@ def apply_patch(tree: Worktree, prefix: str, patch: str) -> list[str]:
 
 
 def is_applied(tree: Worktree, prefix: str, patch: str) -> bool:
-    """Whether *patch* stands in the worktree already."""
+    """Whether *patch* is already applied to the worktree."""
     text = _plain(patch)
     with tempfile.NamedTemporaryFile(prefix="cortex-", suffix=".diff") as file:
         file.write(text.encode(errors="replace"))

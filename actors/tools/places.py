@@ -7,7 +7,7 @@ names in both, relative to the workspace.
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import msgspec
@@ -171,7 +171,7 @@ class Places:
         return sources_at(self._workspace(event), min(GIT_TIMEOUT_S, event.timeout_s))
 
     @contextlib.contextmanager
-    def locked(self, event: ToolCall, *, shared: bool = False) -> Iterator[None]:
+    def locked(self, event: ToolCall, *, shared: bool = False) -> Generator[None, None, None]:
         """Keep other calls of the execution out: one turn may ask for several at once.
 
         With *shared* only those are kept out, and waited for, that are not.

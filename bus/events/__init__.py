@@ -14,6 +14,8 @@ from .component import (
 from .context import ContextCompile, ContextCompiled, ContextEdit, ContextEdited, ContextRefused
 from .effect import EffectIntended, EffectSettle, EffectSettled, EffectUnknown
 from .execution import (
+    ExecutionBreak,
+    ExecutionBreakpointsChanged,
     ExecutionCancel,
     ExecutionCancelled,
     ExecutionCharged,
@@ -47,7 +49,14 @@ from .knowledge import (
     KnowledgeRequested,
 )
 from .learning import ActionObserved
-from .log import LogClockJumped, LogEpochBegan, LogStateMended, LogTailLost
+from .log import (
+    LogClockJumped,
+    LogEpochBegan,
+    LogForkDeclared,
+    LogSegmentSealed,
+    LogStateMended,
+    LogTailLost,
+)
 from .model import (
     ModelDelta,
     ModelFailed,
@@ -76,12 +85,16 @@ from .query import (
     ExecutionAnswer,
     ExecutionGet,
     ExecutionList,
+    LogAnswer,
+    LogSeal,
+    MetricsAnswer,
+    MetricsGet,
     ProcessAnswer,
     ProcessList,
     RuntimeAnswer,
     RuntimeGet,
 )
-from .runtime import RuntimeStarted, RuntimeStopped, TraceSpan
+from .runtime import RuntimeStarted, RuntimeStopped
 from .step import (
     StepClaimed,
     StepCompleted,
@@ -89,6 +102,7 @@ from .step import (
     StepExecute,
     StepFailed,
     StepFanned,
+    StepInherited,
     StepItemChanged,
     StepProgress,
     StepPropose,
@@ -100,6 +114,7 @@ from .step import (
     StepUnclaimed,
     StepWake,
 )
+from .subject import SubjectErased
 from .tool import (
     ToolCall,
     ToolDenied,
@@ -111,6 +126,7 @@ from .tool import (
 )
 from .trigger import TriggerMatched, TriggerReceived, TriggerUnmatched, TriggerWake
 from .trust import TrustGiven, TrustWithdrawn
+from .variation import RECORD, Variation
 
 VOCABULARY = Vocabulary(
     (
@@ -136,6 +152,8 @@ VOCABULARY = Vocabulary(
         EffectSettled,
         EffectUnknown,
         ExecutionAnswer,
+        ExecutionBreak,
+        ExecutionBreakpointsChanged,
         ExecutionCancel,
         ExecutionCancelled,
         ExecutionCharged,
@@ -168,10 +186,16 @@ VOCABULARY = Vocabulary(
         KnowledgeRemoved,
         KnowledgeRequest,
         KnowledgeRequested,
+        LogAnswer,
         LogClockJumped,
         LogEpochBegan,
+        LogForkDeclared,
+        LogSeal,
+        LogSegmentSealed,
         LogStateMended,
         LogTailLost,
+        MetricsAnswer,
+        MetricsGet,
         ModelDelta,
         ModelFailed,
         ModelInvoke,
@@ -208,11 +232,12 @@ VOCABULARY = Vocabulary(
         StepProposed,
         StepReopened,
         StepSettle,
+        StepInherited,
         StepSettled,
         StepSkipped,
         StepUnclaimed,
         StepWake,
-        TraceSpan,
+        SubjectErased,
         ToolCall,
         ToolDenied,
         ToolEnabled,
@@ -230,6 +255,7 @@ VOCABULARY = Vocabulary(
 )
 
 __all__ = [
+    "RECORD",
     "VOCABULARY",
     "ActionObserved",
     "ClientConnected",
@@ -253,6 +279,8 @@ __all__ = [
     "EffectSettled",
     "EffectUnknown",
     "ExecutionAnswer",
+    "ExecutionBreak",
+    "ExecutionBreakpointsChanged",
     "ExecutionCancel",
     "ExecutionCancelled",
     "ExecutionCharged",
@@ -285,10 +313,16 @@ __all__ = [
     "KnowledgeRemoved",
     "KnowledgeRequest",
     "KnowledgeRequested",
+    "LogAnswer",
     "LogClockJumped",
     "LogEpochBegan",
+    "LogForkDeclared",
+    "LogSeal",
+    "LogSegmentSealed",
     "LogStateMended",
     "LogTailLost",
+    "MetricsAnswer",
+    "MetricsGet",
     "ModelDelta",
     "ModelFailed",
     "ModelInvoke",
@@ -320,6 +354,7 @@ __all__ = [
     "StepExecute",
     "StepFailed",
     "StepFanned",
+    "StepInherited",
     "StepItemChanged",
     "StepProgress",
     "StepPropose",
@@ -330,6 +365,7 @@ __all__ = [
     "StepSkipped",
     "StepUnclaimed",
     "StepWake",
+    "SubjectErased",
     "ToolCall",
     "ToolDenied",
     "ToolEnabled",
@@ -337,11 +373,11 @@ __all__ = [
     "ToolListed",
     "ToolReturned",
     "ToolUnclaimed",
-    "TraceSpan",
     "TriggerMatched",
     "TriggerReceived",
     "TriggerUnmatched",
     "TriggerWake",
     "TrustGiven",
     "TrustWithdrawn",
+    "Variation",
 ]

@@ -1,4 +1,4 @@
-"""Clients of the bus: who came, who left, and who was told no."""
+"""Clients of the bus: connections, disconnections, limits and denials."""
 
 from ..event import Event
 
@@ -11,8 +11,8 @@ class ClientConnected(Event, frozen=True, kw_only=True, tag="client.connected"):
     client: str
     carrier: str  # "inproc", "ipc", "tcp" or "tls"
     address: str = ""  # where it came from; empty on one machine
-    certificate: str = ""  # SHA-256 of the one that it was granted with and has shown, hex
-    times: int = 1  # how often since the last of these: one that comes and goes is told in pairs
+    certificate: str = ""  # SHA-256 of the certificate required by its grant and shown, hex
+    times: int = 1  # since the last of these; a client that comes and goes is reported in pairs
 
 
 class ClientLeft(Event, frozen=True, kw_only=True, tag="client.left"):
@@ -23,7 +23,7 @@ class ClientLeft(Event, frozen=True, kw_only=True, tag="client.left"):
     client: str
     carrier: str
     address: str = ""
-    reason: str = ""  # "closed", "revoked", what broke
+    reason: str = ""  # "closed", "revoked", or the error
     times: int = 1  # how often since the last of these; carrier, address and reason of the newest
 
 
@@ -35,7 +35,7 @@ class ClientLimited(Event, frozen=True, kw_only=True, tag="client.limited"):
     client: str  # as the hub authenticated it; "?" for connections without authorisation
     what: str  # a key of [limits] in config.toml, such as "subscriptions"; or "strangers"
     limit: int
-    times: int = 1  # how often it came since the last of these that says the same
+    times: int = 1  # occurrences since the last event with the same content
 
 
 class ClientDenied(Event, frozen=True, kw_only=True, tag="client.denied"):
@@ -45,9 +45,9 @@ class ClientDenied(Event, frozen=True, kw_only=True, tag="client.denied"):
 
     client: str  # as the hub authenticated it; "?" for a client that was not authorised
     verb: str  # "connect", "send", "publish", "subscribe", "read", "work" or "hold"
-    about: str = ""  # a topic; a name where the verb is "hold", what was wrong where it is "send"
+    about: str = ""  # a topic; for "hold" a name, for "send" the error
     reason: str
     claimed: str = ""  # the name that it claimed, if it was not authorised
     carrier: str = ""
     address: str = ""
-    times: int = 1  # how often it came since the last of these that says the same
+    times: int = 1  # occurrences since the last event with the same content

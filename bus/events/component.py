@@ -1,4 +1,4 @@
-"""Components: what they announce, and how they fare."""
+"""Components: what they announce, and whether they work."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class ComponentAnnounced(Event, frozen=True, kw_only=True, tag="component.announ
     parameters: dict[str, Any] = {}  # JSON Schema
     result: dict[str, Any] = {}  # JSON Schema
     traits: dict[str, Any] = {}  # "asks_model", "read_only", a model's description
-    answer: dict[str, Any] = {}  # JSON Schema of what a model has to answer for an action
+    answer: dict[str, Any] = {}  # JSON Schema of the answer that an action needs from a model
 
 
 class ComponentWithdrawn(Event, frozen=True, kw_only=True, tag="component.withdrawn"):
@@ -55,17 +55,18 @@ class ComponentFailed(Event, frozen=True, kw_only=True, tag="component.failed"):
     """A component could not handle an event; the event is parked and the component continues."""
 
     belongs = ("component", "component")
+    personal = ("reason",)
 
     component: str
     reason: str
-    position: int = 0  # of the parked event; 0 where no event is to blame
+    position: int = 0  # of the parked event; 0 if no event is the cause
     about: str = ""  # topic of that event
     attempts: int = 0
     trace: str = ""  # digest of the blob that holds the traceback of the last try
 
 
 class ComponentRetry(Event, frozen=True, kw_only=True, tag="component.retry"):
-    """Ask a component to handle once more an event that it gave up.
+    """Ask a component to retry an event that it parked.
 
     The result is recorded as if it had come the first time; if the event fails again,
     `component.failed` parks it again. Components with an ordered feed receive this event in any
@@ -74,6 +75,7 @@ class ComponentRetry(Event, frozen=True, kw_only=True, tag="component.retry"):
 
     belongs = ("component", "component")
     routing = "component"
+    personal = ()
 
     component: str
     position: int  # of the parked event
@@ -84,6 +86,7 @@ class ComponentDrop(Event, frozen=True, kw_only=True, tag="component.drop"):
 
     belongs = ("component", "component")
     routing = "component"
+    personal = ("note",)
 
     component: str
     position: int  # of the parked event

@@ -1,13 +1,26 @@
 """Effects in the world that may happen once only: begun, of unknown outcome, settled by a person.
 
 A handler says of each action and tool what it does to the world: `none`, `read`, `idempotent` or
-`once`. Before one that is `once` is begun, that is on disk. Where it was begun and nobody recorded
-how it ended, nothing repeats it: a person says what happened.
+`once`. Before a `once` effect begins, that is on disk. If it began and its end was not
+recorded, Cortex never repeats it: a person reports what happened.
+
+| effect | what it does | after a kill, a lost worker, or an unexpected error |
+|---|---|---|
+| `none` | computes | Cortex runs it again |
+| `read` | reads the world | Cortex runs it again |
+| `idempotent` | changes it, once for a key however often it runs | Cortex runs it again, same key |
+| `once` | changes it each time | never again by itself: Cortex asks a person what happened |
 """
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ..event import Event
+
+Effect: TypeAlias = Literal["none", "read", "idempotent", "once"]
+
+EFFECTS: tuple[Effect, ...] = ("none", "read", "idempotent", "once")
+UNDECLARED: Effect = "once"  # of actions and tools that declare none
+FREE: frozenset[Effect] = frozenset(("none", "read"))  # those that change nothing in the world
 
 
 class EffectIntended(Event, frozen=True, kw_only=True, tag="effect.intended"):
@@ -15,12 +28,13 @@ class EffectIntended(Event, frozen=True, kw_only=True, tag="effect.intended"):
 
     belongs = ("execution", "execution_id")
     routing = "component"
+    personal = ()
 
     execution_id: str
     step_id: str
     attempt: int = 1
-    effect_key: str  # under which it is begun once: "causing position/time/component/n"
-    component: str  # who begins it
+    effect_key: str  # it begins once under this key: "causing position/time/component/n"
+    component: str  # the component that begins it
     kind: str  # "action" or "tool"
     name: str  # of the action or tool
     turn: int = 0  # for "tool"
@@ -28,10 +42,11 @@ class EffectIntended(Event, frozen=True, kw_only=True, tag="effect.intended"):
 
 
 class EffectUnknown(Event, frozen=True, kw_only=True, tag="effect.unknown"):
-    """An effect began and nobody knows how it ended: Cortex asks a person."""
+    """An effect began and its end is unknown: Cortex asks a person."""
 
     belongs = ("execution", "execution_id")
     routing = "component"
+    personal = ("reason", "parameters")
 
     execution_id: str
     step_id: str
@@ -42,23 +57,24 @@ class EffectUnknown(Event, frozen=True, kw_only=True, tag="effect.unknown"):
     name: str
     turn: int = 0
     call_id: str = ""
-    began_ns: int = 0  # UTC, when it was asked for or begun
-    reason: str  # one line: why nobody knows
+    began_ns: int = 0  # UTC, when it was requested or began
+    reason: str  # one line: why its end is unknown
     parameters: dict[str, Any] = {}  # of the action, or arguments of the tool
-    trace: str = ""  # digest of the blob that holds the traceback, where its handler broke off
+    trace: str = ""  # digest of the blob that holds the traceback, if its handler failed
 
 
 class EffectSettle(Event, frozen=True, kw_only=True, tag="effect.settle"):
     """Say how an effect of unknown outcome ended."""
 
     belongs = ("execution", "execution_id")
+    personal = ("result", "excerpt", "note")
 
     execution_id: str
-    effect_key: str  # as the question names it
-    outcome: str  # "happened": take the result; "again": begin it once more
+    effect_key: str  # as in the question
+    outcome: str  # "happened": use the result; "again": begin it once more
     result: dict[str, Any] = {}  # of an action that happened; fits its announced result
-    told: str = ""  # of a tool that happened: digest of the blob that holds what it gave
-    excerpt: str = ""  # beginning of that
+    told: str = ""  # of a tool that happened: digest of the blob with its output
+    excerpt: str = ""  # beginning of that output
     bytes: int = 0
     lines: int = 0
     note: str = ""
@@ -69,6 +85,7 @@ class EffectSettled(Event, frozen=True, kw_only=True, tag="effect.settled"):
     """A person said how an effect ended."""
 
     belongs = ("execution", "execution_id")
+    personal = ("note",)
 
     execution_id: str
     step_id: str
@@ -79,3 +96,11 @@ class EffectSettled(Event, frozen=True, kw_only=True, tag="effect.settled"):
     turn: int = 0
     call_id: str = ""
     note: str = ""
+
+
+def effect_of(said: object, otherwise: Effect = UNDECLARED) -> Effect:
+    """The declared effect *said*; *otherwise* if that is not a valid effect."""
+    for each in EFFECTS:
+        if each == said:
+            return each
+    return otherwise

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..event import Event
+from .variation import RECORD
 
 
 class GateEvaluate(Event, frozen=True, kw_only=True, tag="gate.evaluate"):
@@ -10,6 +11,7 @@ class GateEvaluate(Event, frozen=True, kw_only=True, tag="gate.evaluate"):
 
     belongs = ("execution", "execution_id")
     routing = "gate"
+    personal = ("parameters", "workspace", "goal", "answer")
 
     execution_id: str
     gate: str
@@ -20,13 +22,18 @@ class GateEvaluate(Event, frozen=True, kw_only=True, tag="gate.evaluate"):
     workspace: str = ""
     goal: str = ""
     trigger: str = ""
-    answer: str = ""  # a person's "approved" or "denied", once given
+    answer: str = ""  # a person's "approved" or "denied", if there is one
     by: str = ""  # who gave that answer, as the hub authenticated them
     timeout_s: float = 60.0
     requested_by: str = ""  # who asked for the execution, or for the one above it; likewise
-    component: str = ""  # who is asked; the answer of anybody else does not count
+    component: str = ""  # the component that is asked; answers of others do not count
     worktree: bool = False  # whether its programs run in a work tree, and files change there alone
     tree: str = ""  # the execution whose work tree that is; "" for its own
+    recorded: int = 0  # position of the answer on record that counts; nobody is asked then
+
+    def key(self) -> str | None:
+        """The gate; `RECORD` if the answer is on record."""
+        return RECORD if self.recorded else self.gate
 
 
 class GateEvaluated(Event, frozen=True, kw_only=True, tag="gate.evaluated"):
@@ -34,10 +41,11 @@ class GateEvaluated(Event, frozen=True, kw_only=True, tag="gate.evaluated"):
 
     belongs = ("execution", "execution_id")
     routing = "gate"
+    personal = ("reason", "evidence")
 
     execution_id: str
     gate: str
-    outcome: str  # "passed", "failed", or "waiting" where a person must answer first
+    outcome: str  # "passed", "failed", or "waiting" if a person must answer first
     index: int = 0
     step_id: str = ""
     attempt: int = 1

@@ -1,4 +1,4 @@
-"""Grants: who may come in, and what they may do; what holds is a fold over these."""
+"""Grants: which clients are admitted, and what they may do; a fold over these is in force."""
 
 from ..event import Event
 
@@ -6,11 +6,11 @@ from ..event import Event
 class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
     """From now on, a client may do only this; this replaces its earlier grant."""
 
-    belongs = ("grants", "")  # one stream: who holds the newest version knows them all
+    belongs = ("grants", "")  # one stream: a writer at the newest version has seen all grants
     routing = "client"
 
     client: str
-    token_sha256: str  # hex; the token itself is shown once and kept nowhere
+    token_sha256: str  # hex; the token itself is shown once and not stored
     publish: tuple[str, ...] = ()  # topic patterns: exact, "family.*", "x.plugin.*" or "*"
     subscribe: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
@@ -19,19 +19,19 @@ class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
     expires_ns: int = 0  # UTC nanoseconds; 0 for never
     certificate: str = ""  # SHA-256 of the one certificate it must show over TLS, hex
     approve: tuple[str, ...] = ()  # gates it may answer: "process/gate", "*" for either; or "*"
-    limits: dict[str, int] = {}  # by key of [limits], where they are not those of config.toml
-    # Absolute folders: the work that it asks for is in one of them. Empty: in any folder.
+    limits: dict[str, int] = {}  # by key of [limits], if they differ from config.toml
+    # Absolute folders: the client may request work only there. Empty: in any folder.
     workspaces: tuple[str, ...] = ()
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant.revoked"):
-    """A client was revoked: it is disconnected, and all that it left is removed."""
+    """A client was revoked: the hub disconnects it and removes what it left."""
 
-    belongs = ("grants", "")  # one stream: who holds the newest version knows them all
+    belongs = ("grants", "")  # one stream: a writer at the newest version has seen all grants
     routing = "client"
 
     client: str
     reason: str = ""
-    # What it left at the hub and is to find there again: "deadlines", "subscriptions",
-    # "announcements". All else goes in the same transaction.
+    # What the hub keeps for its return: "deadlines", "subscriptions",
+    # "announcements". The same transaction removes everything else.
     keeps: tuple[str, ...] = ()

@@ -10,10 +10,11 @@ class ActionObserved(Event, frozen=True, kw_only=True, tag="learning.action_obse
 
     belongs = ("execution", "execution_id")
     routing = "action"
+    personal = ("parameters",)
 
     execution_id: str
     action: str
     parameters: dict[str, Any] = {}
     outcome: str = ""  # "completed" or "failed"
-    step_id: str = ""  # the step that it was; what it gave stands in `step.completed` of that
+    step_id: str = ""  # the step; its output is in `step.completed` of that step
     attempt: int = 1

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from ..event import Event
 
+SEGMENTS_STREAM = "log/segments"  # of its own: its newest event is looked up before each sealing
 CLOCK_STREAM = "log/clock"  # a stream of its own: its newest event is looked up at every start
 
 
@@ -17,7 +18,7 @@ class LogClockJumped(Event, frozen=True, kw_only=True, tag="log.clock_jumped"):
     belongs: ClassVar[tuple[str, str]] = (CLOCK_STREAM, "")
 
     by_ns: int  # how far the clock was set; less than 0 for back
-    clock_ns: int  # what it said after that, UTC nanoseconds
+    clock_ns: int  # the clock after that, UTC nanoseconds
     ahead_ns: int = 0  # how far the log's time is ahead of the clock from here on
     skipped_ns: int = 0  # of the log's time before this event, how much did not pass
 
@@ -25,7 +26,7 @@ class LogClockJumped(Event, frozen=True, kw_only=True, tag="log.clock_jumped"):
 class LogEpochBegan(Event, frozen=True, kw_only=True, tag="log.epoch_began"):
     """The log was opened after an end that was not clean: it may have lost its newest events.
 
-    Every opening begins an epoch; one after a clean end is not worth an event.
+    Every opening begins an epoch; after a clean end no event is recorded.
     """
 
     belongs: ClassVar[tuple[str, str]] = ("log", "")
@@ -37,7 +38,7 @@ class LogEpochBegan(Event, frozen=True, kw_only=True, tag="log.epoch_began"):
 
 
 class LogTailLost(Event, frozen=True, kw_only=True, tag="log.tail_lost"):
-    """A client knew events that are no longer in the log; the hub refused it and said so."""
+    """A client knew events that are no longer in the log; the hub refused it for that reason."""
 
     belongs: ClassVar[tuple[str, str]] = ("log", "")
 
@@ -47,17 +48,50 @@ class LogTailLost(Event, frozen=True, kw_only=True, tag="log.tail_lost"):
     client: str
 
 
+class LogForkDeclared(Event, frozen=True, kw_only=True, tag="log.fork_declared"):
+    """The owner declared that signed events were lost: heads are signed under a new origin.
+
+    It is the first event under that origin that the earlier one has not. Who keeps the earlier
+    heads sees what was lost, and that it was said.
+    """
+
+    belongs: ClassVar[tuple[str, str]] = ("log", "")
+
+    origin: str  # of heads from here on
+    before: str  # of the earlier heads; "" if nothing was signed before
+    signed: int  # events under the newest of the earlier heads
+    common: int  # the last position that an earlier head and this log have in common
+    root: str  # of the log at that position, in hex
+
+
 class LogStateMended(Event, frozen=True, kw_only=True, tag="log.state_mended"):
     """Another program had changed cursors, work, deadlines or receipts; they were repaired.
 
-    For a closed log, a person decided: what the events determine is as they say, the rest is as it
-    was at the last close, or as it was found. The hub repairs them at its end, from its memory.
+    For a closed log, a person decided: what the events determine was derived from them, the rest
+    is as at the last close, or as found. A running hub repairs them from memory when it closes.
     """
 
     belongs: ClassVar[tuple[str, str]] = ("log", "")
 
     how: str  # "restored": as at the last close; "accepted": as found; "kept": as the hub had it
-    by: str  # the program through which it was said, or "hub"
-    found: str = ""  # how many rows of which table were not what they were; empty for not known
-    done: str = ""  # how many rows of which table were changed now
+    by: str  # the program through which the person decided, or "hub"
+    found: str = ""  # how many rows of which table had changed; empty if not known
+    done: str = ""  # how many rows of which table were repaired
     rows: tuple[str, ...] = ()  # the first of both, by name
+
+
+class LogSegmentSealed(Event, frozen=True, kw_only=True, tag="log.segment_sealed"):
+    """The oldest records of the log were compressed into a file of the archive.
+
+    They are read from there from now on. Nothing of them is lost: the file has their exact bytes,
+    and the Merkle tree keeps their leaf hashes.
+    """
+
+    belongs: ClassVar[tuple[str, str]] = (SEGMENTS_STREAM, "")
+
+    first: int  # position of the first record
+    last: int
+    digest: str  # SHA-256 of the file, in hex
+    record_bytes: int  # of the records
+    file_bytes: int  # of the file
+    by: str = ""  # "policy": [archive] in config.toml; or the program in which a person asked

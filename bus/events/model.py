@@ -1,8 +1,9 @@
-"""Asking a model: which one was selected, what it was asked, what it answered."""
+"""Model calls: the selected model, its requests and its answers."""
 
 from typing import Any
 
 from ..event import Ephemeral, Event
+from .variation import RECORD
 
 
 class ModelSelected(Event, frozen=True, kw_only=True, tag="model.selected"):
@@ -10,6 +11,7 @@ class ModelSelected(Event, frozen=True, kw_only=True, tag="model.selected"):
 
     belongs = ("execution", "execution_id")
     routing = "model"
+    personal = ("because", "runners_up", "rejected", "needs", "inferred", "inferred_from", "unfit")
 
     execution_id: str
     step_id: str
@@ -18,13 +20,13 @@ class ModelSelected(Event, frozen=True, kw_only=True, tag="model.selected"):
     model: str
     provider: str = ""
     because: str
-    runners_up: tuple[str, ...] = ()  # the others that would do, cheapest first
-    rejected: tuple[str, ...] = ()  # "NAME lacks ...": why the rest would not
-    needs: dict[str, Any] = {}  # what the step asks of a model
+    runners_up: tuple[str, ...] = ()  # the other suitable models, cheapest first
+    rejected: tuple[str, ...] = ()  # "NAME lacks ...": why the rest are not suitable
+    needs: dict[str, Any] = {}  # what the step requires of a model
     cost: float = 0.0  # estimated cost of the call in US dollars
-    inferred: dict[str, Any] = {}  # what the work asks for beyond that
+    inferred: dict[str, Any] = {}  # inferred requirements beyond `needs`
     inferred_from: dict[str, str] = {}  # why, by need
-    unfit: tuple[str, ...] = ()  # models that answered before, and not as they had to
+    unfit: tuple[str, ...] = ()  # models whose earlier answer did not fit
 
 
 class ModelInvoke(Event, frozen=True, kw_only=True, tag="model.invoke"):
@@ -32,20 +34,26 @@ class ModelInvoke(Event, frozen=True, kw_only=True, tag="model.invoke"):
 
     belongs = ("execution", "execution_id")
     routing = "provider"
+    personal = ("answer_schema",)
 
     execution_id: str
     step_id: str
     attempt: int = 1
     turn: int = 0  # of an agent step; 0 for the first prompt
-    call: int = 1  # how often this prompt was sent: an endpoint may be overloaded
+    call: int = 1  # how often this prompt was sent; it is repeated if an endpoint is overloaded
     model: str
-    provider: str = ""  # who takes it
+    provider: str = ""  # the component that takes it
     prompt: str  # digest of a blob that a `context.compiled` named
-    answer_schema: dict[str, Any] = {}  # JSON Schema of the answer; free text where it is empty
+    answer_schema: dict[str, Any] = {}  # JSON Schema of the answer; empty for free text
     max_tokens: int = 1500
     timeout_s: float = 300.0
-    component: str = ""  # who is asked; the answer of anybody else does not count
-    host: str = ""  # the client that announced it, whose answer counts, too; "" for the owner's
+    component: str = ""  # the component that is asked; answers of others do not count
+    host: str = ""  # the client that announced it, whose answers count as well; "" for the owner
+    recorded: int = 0  # position of the answer on record that counts; nobody is asked then
+
+    def key(self) -> str | None:
+        """The provider; `RECORD` if the answer is on record."""
+        return RECORD if self.recorded else self.provider
 
 
 class ModelUnclaimed(Event, frozen=True, kw_only=True, tag="model.unclaimed"):
@@ -53,6 +61,7 @@ class ModelUnclaimed(Event, frozen=True, kw_only=True, tag="model.unclaimed"):
 
     belongs = ("execution", "execution_id")
     routing = "model"
+    personal = ("reason",)
 
     execution_id: str
     step_id: str
@@ -69,6 +78,7 @@ class ModelResponded(Event, frozen=True, kw_only=True, tag="model.responded"):
 
     belongs = ("execution", "execution_id")
     routing = "model"
+    personal = ("answer",)
 
     execution_id: str
     step_id: str
@@ -77,16 +87,17 @@ class ModelResponded(Event, frozen=True, kw_only=True, tag="model.responded"):
     call: int = 1
     model: str
     prompt: str
-    # "text"; "data" where a schema was asked for; "calls", each with "id", "tool" and "arguments";
-    # and what else the provider vouches for ("spans").
+    # "text"; "data" if a schema was given; "calls", each with "id", "tool" and "arguments";
+    # and what else the provider adds ("spans").
     answer: dict[str, Any]
     stop: str = "end"  # "end", "length", "calls" or "refused"
-    cost: float = 0.0  # US dollars, by the price that the model was described with
+    cost: float = 0.0  # US dollars, by the price in the model's description
     input_tokens: int = 0
     cached_read_tokens: int = 0
     cached_write_tokens: int = 0
     output_tokens: int = 0
     by: str = ""  # the person who answered, as the hub authenticated them; "" for a machine
+    recorded: int = 0  # position of the answer that this repeats: nothing was sent for it
 
 
 class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
@@ -94,6 +105,7 @@ class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
 
     belongs = ("execution", "execution_id")
     routing = "model"
+    personal = ("error",)
 
     execution_id: str
     step_id: str
@@ -105,14 +117,15 @@ class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
     # "rate_limited", "overloaded", "unreachable" and "cut_off" pass by themselves; "unauthorised",
     # "garbage", "timeout", "refused", "missing" and "failed" do not.
     kind: str = "failed"
-    retry_after_s: float | None = None  # what the endpoint asks for
+    retry_after_s: float | None = None  # the wait that the endpoint asks for
     retry: bool = True
-    # What the endpoint says that it took all the same, as when it breaks off in the middle.
+    # Usage that the endpoint reports despite the failure, as when it is cut off.
     cost: float = 0.0
     input_tokens: int = 0
     cached_read_tokens: int = 0
     cached_write_tokens: int = 0
     output_tokens: int = 0
+    recorded: int = 0  # position of the failure that this repeats: nothing was sent for it
 
 
 class ModelDelta(Ephemeral, frozen=True, kw_only=True, tag="model.delta"):
@@ -120,6 +133,7 @@ class ModelDelta(Ephemeral, frozen=True, kw_only=True, tag="model.delta"):
 
     belongs = ("execution", "execution_id")
     routing = "model"
+    personal = ("text",)
 
     execution_id: str
     step_id: str

@@ -1,4 +1,4 @@
-"""Plugins: what is to run, what it was granted, and how it fares."""
+"""Plugins: which ones run, their grants, and their failures."""
 
 from ..event import Event
 
@@ -9,16 +9,16 @@ class PluginLoad(Event, frozen=True, kw_only=True, tag="plugin.load"):
     belongs = ("plugin", "plugin")
 
     plugin: str
-    version: str  # that somebody looked at; where another is installed by then, it is denied
-    digest: str  # SHA-256 of the manifest that was shown, hex; where it is another, it is denied
-    granted: tuple[str, ...] = ()  # parts of what it asks: "publish:tool.call", "secret:TOKEN", ...
-    denied: tuple[str, ...] = ()  # the other parts that it asks for
-    place: str = "process"  # of its own; "runtime": beside the hub
-    confined: bool = True  # False: the owner takes it that grants do not hold if it is hostile
-    package: str = ""  # that brings it; where another does by then, it is denied
-    limits: dict[str, float] = {}  # that were confirmed, by name as in a manifest
-    effects: dict[str, str] = {}  # that were confirmed, by action, tool or component
-    start: str = ""  # where new subscriptions of its components begin; "" as each of them says
+    version: str  # that a person confirmed; if another one is installed, the plugin is denied
+    digest: str  # SHA-256 of the confirmed manifest, hex; if it differs, the plugin is denied
+    granted: tuple[str, ...] = ()  # requested parts: "publish:tool.call", "secret:TOKEN", ...
+    denied: tuple[str, ...] = ()  # the other requested parts
+    place: str = "process"  # "process": its own; "runtime": the hub's
+    confined: bool = True  # False: the owner accepts that grants do not bind a hostile plugin
+    package: str = ""  # its package; if another one provides it, the plugin is denied
+    limits: dict[str, float] = {}  # confirmed limits, by name as in a manifest
+    effects: dict[str, str] = {}  # confirmed effects, by action, tool or component
+    start: str = ""  # start of new subscriptions of its components; "" for each component's own
 
 
 class PluginUnload(Event, frozen=True, kw_only=True, tag="plugin.unload"):
@@ -60,18 +60,18 @@ class PluginCrashed(Event, frozen=True, kw_only=True, tag="plugin.crashed"):
 
     plugin: str
     reason: str
-    times: int  # since it last worked for a while
-    again_s: float = 0.0  # it is started again after so long
-    given_up: bool = False  # it is not started again before somebody loads it
+    times: int  # since it last ran without failure for a while
+    again_s: float = 0.0  # seconds until Cortex starts it again
+    given_up: bool = False  # Cortex does not start it again until a person loads it
 
 
 class PluginDenied(Event, frozen=True, kw_only=True, tag="plugin.denied"):
-    """A plugin is not started, or something tried through it what is not granted."""
+    """A plugin was not started, or tried something that is not granted."""
 
     belongs = ("plugin", "plugin")
 
     plugin: str
     reason: str
-    part: str = ""  # of what it asks: "publish:tool.call"; empty where the whole plugin is meant
-    times: int = 1  # how often that came since it was last recorded
+    part: str = ""  # the requested part: "publish:tool.call"; empty for the whole plugin
+    times: int = 1  # occurrences since the last record of it
     kept: bool = False  # the version before continues, and nothing has changed

@@ -30,8 +30,8 @@ class ProcessCompiled(Event, frozen=True, kw_only=True, tag="process.compiled"):
 
     name: str
     process_version: int  # as its source says
-    digest: str  # sha256 of the linked form: covers all that shapes a run
-    source_digest: str  # sha256 of its own source
+    digest: str  # SHA-256 of the linked form: covers everything that affects a run
+    source_digest: str  # SHA-256 of its own source
     linked: str  # digest of the blob that holds the linked form
     source: str  # digest of the blob that holds the source text
     file: str = ""
@@ -48,12 +48,12 @@ class ProcessRejected(Event, frozen=True, kw_only=True, tag="process.rejected"):
     belongs = ("source", "file")
 
     file: str
-    diagnostics: tuple[dict[str, Any], ...]  # every one of the file, each with code and range
-    source: str = ""  # digest of the blob that holds the source text; "" where it was not read
+    diagnostics: tuple[dict[str, Any], ...]  # all of the file, each with code and range
+    source: str = ""  # digest of the blob that holds the source text; "" if it was not read
     strict: bool = False  # warnings counted as errors
 
     def stream(self) -> str:
-        """That of the file; by the digest of its path where that is longer than a name may be."""
+        """The stream of the file; it uses the digest of a path that is too long for a name."""
         name = super().stream()
         return f"source/{sha256(self.file.encode()).hexdigest()}" if is_too_long(name) else name
 
@@ -67,7 +67,7 @@ class ProcessUnchanged(Event, frozen=True, kw_only=True, tag="process.unchanged"
 
 
 class ProcessUnlinked(Event, frozen=True, kw_only=True, tag="process.unlinked"):
-    """Something that the process needs is gone; it refuses new executions until it is back."""
+    """Something that the process needs is gone; new executions are refused until it is back."""
 
     belongs = ("process", "name")
     routing = "name"
@@ -85,5 +85,5 @@ class ProcessRetired(Event, frozen=True, kw_only=True, tag="process.retired"):
 
     name: str
     reason: str
-    files: tuple[str, ...] = ()  # source files that are gone with it
+    files: tuple[str, ...] = ()  # removed source files
     process_version: int = 0  # 0 for all of them

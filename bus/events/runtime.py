@@ -1,6 +1,6 @@
-"""Runtimes coming and going."""
+"""Runtimes: start and stop."""
 
-from ..event import Ephemeral, Event
+from ..event import Event
 
 
 class RuntimeStarted(Event, frozen=True, kw_only=True, tag="runtime.started"):
@@ -15,19 +15,8 @@ class RuntimeStarted(Event, frozen=True, kw_only=True, tag="runtime.started"):
 
 
 class RuntimeStopped(Event, frozen=True, kw_only=True, tag="runtime.stopped"):
-    """A runtime ended in good order; after a crash, this event is missing."""
+    """A runtime shut down cleanly; after a crash, this event is missing."""
 
     belongs = ("runtime", "runtime")
 
     runtime: str
-
-
-class TraceSpan(Ephemeral, frozen=True, kw_only=True, tag="trace.span"):
-    """One handled event with the time it took; not in the log, spans are rebuilt from there."""
-
-    belongs = ("component", "component")
-
-    component: str
-    position: int
-    about: str  # topic of the event it handled
-    duration_s: float

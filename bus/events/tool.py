@@ -1,15 +1,17 @@
-"""Tools: what a model asked for in an agent step, and what came of it."""
+"""Tools: calls by a model in an agent step, and their results."""
 
 from typing import Any
 
 from ..event import Event
+from .variation import RECORD
 
 
 class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
-    """Use a tool, as a model asked for it."""
+    """Call a tool, as a model asked for it."""
 
     belongs = ("execution", "execution_id")
     routing = "provider"
+    personal = ("arguments", "workspace")
 
     execution_id: str
     step_id: str
@@ -17,21 +19,28 @@ class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
     turn: int  # of the model's answer that asked for it
     call_id: str  # unique in the execution
     tool: str
-    provider: str  # who takes it
+    provider: str  # the component that takes it
     arguments: dict[str, Any] = {}
     workspace: str = ""
     timeout_s: float = 120.0
-    effect: str = ""  # what it does to the world, as it was listed; "" counts as "once"
-    component: str = ""  # who is asked; the answer of anybody else does not count
-    host: str = ""  # the client that announced it, whose answer counts, too; "" for the owner's
-    worktree: bool = False  # whether it changes nothing but a work tree
+    effect: str = ""  # its effect, as listed; "" counts as "once"
+    component: str = ""  # the component that is asked; answers of others do not count
+    host: str = ""  # the client that announced it, whose answers count as well; "" for the owner
+    worktree: bool = False  # whether it changes only a work tree
     tree: str = ""  # the execution whose work tree that is; "" for its own
+    recorded: int = 0  # position of the answer on record that counts; nobody is asked then
+    anew: bool = False  # a fork or what-if has an effect that is not on record
+
+    def key(self) -> str | None:
+        """The provider; `RECORD` if the answer is on record."""
+        return RECORD if self.recorded else self.provider
 
 
 class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned"):
-    """A tool gave its result, which nobody vouches for."""
+    """A tool returned its result, which is untrusted."""
 
     belongs = ("execution", "execution_id")
+    personal = ("excerpt", "summary")
 
     execution_id: str
     step_id: str
@@ -47,9 +56,10 @@ class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned"):
 
 
 class ToolFailed(Event, frozen=True, kw_only=True, tag="tool.failed"):
-    """A tool did not give a result; the model is told, and goes on."""
+    """A tool returned no result; the model gets the reason, and continues."""
 
     belongs = ("execution", "execution_id")
+    personal = ("error",)
 
     execution_id: str
     step_id: str
@@ -62,9 +72,10 @@ class ToolFailed(Event, frozen=True, kw_only=True, tag="tool.failed"):
 
 
 class ToolDenied(Event, frozen=True, kw_only=True, tag="tool.denied"):
-    """The step may not use the tool; the model is told, and goes on."""
+    """The step may not use the tool; the model gets the reason, and continues."""
 
     belongs = ("execution", "execution_id")
+    personal = ("reason",)
 
     execution_id: str
     step_id: str
@@ -76,22 +87,24 @@ class ToolDenied(Event, frozen=True, kw_only=True, tag="tool.denied"):
 
 
 class ToolUnclaimed(Event, frozen=True, kw_only=True, tag="tool.unclaimed"):
-    """Nobody offers tools that a step declares; it waits before it asks its model, then fails."""
+    """No server offers tools that a step declares; the step waits before it asks its model."""
 
     belongs = ("execution", "execution_id")
+    personal = ("tools", "reasons")
 
     execution_id: str
     step_id: str
-    attempt: int = 1  # that begins once they are there
+    attempt: int = 1  # the attempt that waits for them
     tools: tuple[str, ...]  # as the step lists them
-    reasons: tuple[str, ...] = ()  # what their servers say, where one is known
-    wait_s: float  # that it waits at most
+    reasons: tuple[str, ...] = ()  # from their servers, if known
+    wait_s: float  # the longest wait
 
 
 class ToolEnabled(Event, frozen=True, kw_only=True, tag="tool.enabled"):
     """A pack of tools or skills is shown in full from the next turn on."""
 
     belongs = ("execution", "execution_id")
+    personal = ()
 
     execution_id: str
     step_id: str
@@ -102,7 +115,7 @@ class ToolEnabled(Event, frozen=True, kw_only=True, tag="tool.enabled"):
 
 
 class ToolListed(Event, frozen=True, kw_only=True, tag="tool.listed"):
-    """The tools that a server offers now; it replaces what was listed of it before."""
+    """The tools that a server offers now; it replaces the earlier list."""
 
     belongs = ("tools", "server")
     routing = "server"
@@ -110,5 +123,5 @@ class ToolListed(Event, frozen=True, kw_only=True, tag="tool.listed"):
     server: str
     provider: str = "mcp"
     tools: tuple[dict[str, Any], ...] = ()  # "name", "description", "parameters" (JSON Schema)
-    reason: str = ""  # why there are none, or what was left out
-    component: str = ""  # who takes calls of them, where the runtime says it; else who lists them
+    reason: str = ""  # why there are none, or which were left out
+    component: str = ""  # the component that takes their calls; "" for the source

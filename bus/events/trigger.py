@@ -1,4 +1,4 @@
-"""What sets processes going: something happened, and which process was chosen for it."""
+"""Triggers: something happened, and a process was chosen for it."""
 
 from typing import Any
 
@@ -6,22 +6,26 @@ from ..event import Event
 
 
 class TriggerReceived(Event, frozen=True, kw_only=True, tag="trigger.received"):
-    """Something happened that a process may want to answer."""
+    """Something happened that a process may handle."""
 
     belongs = ("trigger", "trigger_id")
+    subject_field = "subject"
+    personal = ("fields", "inputs", "goal", "workspace")
 
     trigger_id: str
     fields: dict[str, Any]  # what processes match on: {"source": "ci", "status": "failure"}
-    inputs: dict[str, Any] = {}  # inputs for whichever process is chosen
+    inputs: dict[str, Any] = {}  # inputs for the chosen process
     goal: str = ""
     workspace: str = ""  # absolute path of the folder the work is about; "" for none
-    waits: bool = True  # for a process that fits, where none does yet; not if a person is told so
+    waits: bool = True  # for a process that fits; False if the requester wants an immediate answer
+    subject: str = ""  # whose personal data it is about; the execution is of the same subject
 
 
 class TriggerMatched(Event, frozen=True, kw_only=True, tag="trigger.matched"):
     """A process was chosen for a trigger; an execution starts."""
 
     belongs = ("trigger", "trigger_id")
+    personal = ("because", "runners_up")
 
     trigger_id: str
     execution_id: str
@@ -39,17 +43,19 @@ class TriggerUnmatched(Event, frozen=True, kw_only=True, tag="trigger.unmatched"
     """
 
     belongs = ("trigger", "trigger_id")
+    personal = ("reason", "candidates")
 
     trigger_id: str
     reason: str
-    candidates: tuple[str, ...] = ()  # those that fit equally
-    waits_s: float = 0.0  # for so long a process that fits may still come; 0: it is given up
+    candidates: tuple[str, ...] = ()  # the processes that fit equally
+    waits_s: float = 0.0  # time in which a process that fits may still come; 0: given up
 
 
 class TriggerWake(Event, frozen=True, kw_only=True, tag="trigger.wake"):
-    """Ask whether a process fits a trigger that waits for one: one came, or its time is over."""
+    """Ask whether a process fits a waiting trigger: a process came, or the time is over."""
 
     belongs = ("trigger", "trigger_id")
+    personal = ()
 
     trigger_id: str
     last: bool = False  # its time is over

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 from ..lazy import lazily
 
 if TYPE_CHECKING:
-    from .blobs import BLOB_BYTES, BlobAwayError, RemoteBlobs
-    from .connected import Connected
-    from .connecting import connect
+    from .client.connecting import connect
+    from .client.reading import RemoteLog
+    from .client.remote import AWAY_S, RemoteHub
+    from .client.remote_blobs import BlobAwayError, RemoteBlobs
     from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
-    from .inside import HubInside
-    from .reading import RemoteLog
-    from .remote import AWAY_S, RemoteHub
-    from .server import HubServer
+    from .server.blobs import BLOB_BYTES
+    from .server.connected_client import Connected
+    from .server.inside import HubInside
+    from .server.server import HubServer
     from .tls import ServerTls
     from .urls import Address, is_loopback, parse
 else:

@@ -5,9 +5,13 @@ A frame from a client is ``[number, repeat, [[source, [request, ...]], ...]]``, 
 first element is their tag. A request that may wait comes last in its frame.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from ..epochs import Epochs
+from ..errors import UnansweredError
+from ..event import Event
 from ..requests import (
     Answer,
     Appended,
@@ -34,8 +38,8 @@ from ..requests import (
 VERSIONS = (2,)
 FRAME_BYTES = 4 << 20  # the most a client may send at once
 PAGE_BYTES = 1 << 20  # about the most that one answer carries
-HELLO_BYTES = 1 << 16  # before a client is let in
-WAIT_S = 15.0  # the longest that an answer waits for something to come
+HELLO_BYTES = 1 << 16  # limit before a client is admitted
+WAIT_S = 15.0  # the longest that an answer waits for an event
 PIECE_BYTES = 1 << 19  # of a blob
 
 
@@ -44,11 +48,11 @@ class Hello(Request, frozen=True, tag="hello"):
 
     versions: tuple[int, ...]
     token: str
-    name: str = ""  # what it calls itself; the hub says in `Welcome` who it is
-    instance: str = ""  # random; connections of one program share what they watch and answer
+    name: str = ""  # the name it states; `Welcome` has the authenticated one
+    instance: str = ""  # random; connections of one program share watches and answered topics
     software: str = ""
-    epochs: Epochs = ()  # of the log, as it was told of them last; () for one without cursors
-    seen: int = 0  # the newest position that it knows from then
+    epochs: Epochs = ()  # of the log, as last reported to the client; () for one without cursors
+    seen: int = 0  # the newest position that it saw in them
 
 
 class Welcome(Answer, frozen=True, tag="welcome"):
@@ -208,6 +212,7 @@ class PutBlob(Request, frozen=True, tag="put_blob"):
     size_bytes: int  # of the whole
     offset: int
     piece: bytes
+    subject: str = ""  # for whom it is encrypted; then the last piece is answered with `StoredBlob`
 
 
 class GetBlob(Request, frozen=True, tag="get_blob"):
@@ -223,13 +228,20 @@ class Piece(Answer, frozen=True, tag="piece"):
 
     size_bytes: int
     piece: bytes = b""
+    decrypted: bool = False  # the digest is that of what is stored, and not of these bytes
+
+
+class StoredBlob(Answer, frozen=True, tag="stored_blob"):
+    """A blob is stored, encrypted, under another digest than that of its bytes."""
+
+    digest: str
 
 
 class Failed(Answer, frozen=True, tag="failed"):
     """The log could not be written: nothing of this frame was kept."""
 
     text: str
-    full: bool = False  # the disk is full: that passes when somebody frees some space
+    full: bool = False  # the disk is full: the client may retry when some space is free
 
 
 Asks = (
@@ -277,13 +289,14 @@ Answers = (
     | Records
     | Settled
     | Piece
+    | StoredBlob
     | Failed
 )
 ONCE = (Publish, Commit, Finish, Subscribe, Unsubscribe, Attempt, Renew, Release)
 WAITS = (Await, Listen, Ask)  # and a `Fetch` with a time
 
 
-class Said(msgspec.Struct, frozen=True, array_like=True):
+class SourceRequests(msgspec.Struct, frozen=True, array_like=True):
     """The requests of one source."""
 
     source: str  # empty for the client itself
@@ -293,15 +306,39 @@ class Said(msgspec.Struct, frozen=True, array_like=True):
 class Frame(msgspec.Struct, frozen=True, array_like=True):
     """What a client sends at once."""
 
-    number: int  # as in `Once`; 0 where a repeat does no harm, or is not wanted
+    number: int  # as in `Once`; 0 if a repeat is harmless, or not wanted
     repeat: bool
-    parts: tuple[Said, ...]
+    parts: tuple[SourceRequests, ...]
 
 
 def one(request: Asks, source: str = "") -> Frame:
     """A frame of one request that is not numbered."""
-    return Frame(0, False, (Said(source, (request,)),))
+    return Frame(0, False, (SourceRequests(source, (request,)),))
 
 
 read_frame = msgspec.msgpack.Decoder(Frame).decode
 read_answers = msgspec.msgpack.Decoder(list[Answers]).decode
+
+
+class Gone(Exception):  # noqa: N818  # the end of a connection, not an error
+    """The connection ended.
+
+    Attributes:
+        cut: The hub was there, and ended the connection before it admitted the client.
+    """
+
+    def __init__(self, how: str = "", *, cut: bool = False) -> None:
+        super().__init__(how)
+        self.cut = cut
+
+
+def event_of(answer: Answer, classes: Mapping[str, type[Event]]) -> Event:
+    """The event in an answer to a question; a refusal is raised."""
+    if isinstance(answer, Refused):
+        raise answer.error()
+    if not isinstance(answer, Answered):
+        raise UnansweredError(type(answer).__name__)
+    cls = classes.get(answer.topic)
+    if cls is None:
+        raise UnansweredError(answer.topic)
+    return msgspec.msgpack.decode(answer.body, type=cls)

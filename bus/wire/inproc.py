@@ -4,22 +4,22 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ..client import Client
+from ..client.client import Client
 from ..errors import HubAwayError, UrlError
 from ..event import Event
 from ..vocabulary import Vocabulary
 
 Events: TypeAlias = tuple[type[Event], ...]
 
-Connects = Callable[[str, str, Vocabulary | None, Events], Client]  # token, name, what it reads
+Connects = Callable[[str, str, Vocabulary | None, Events], Client]  # token, name, events
 
-# The one table of the process: a name in a URL has to be found from anywhere in it.
+# The one table of the process: a URL must work from any part of it.
 _SERVED: dict[str, Connects] = {}
 _LOCK = threading.Lock()
 
 
 def serve(name: str, connects: Connects) -> None:
-    """Let clients of this process find a hub under *name*.
+    """Register a hub under *name* for clients of this process.
 
     Raises:
         UrlError: Another hub has that name.
@@ -30,7 +30,7 @@ def serve(name: str, connects: Connects) -> None:
 
 
 def withdraw(connects: Connects) -> None:
-    """Let nobody find that hub any more."""
+    """Unregister that hub."""
     with _LOCK:
         for name in [n for n, c in _SERVED.items() if c == connects]:
             del _SERVED[name]
@@ -39,11 +39,11 @@ def withdraw(connects: Connects) -> None:
 def connect(
     name: str, token: str, client: str, vocabulary: Vocabulary | None, events: Events
 ) -> Client:
-    """A client of the hub of that name; it reads *vocabulary*, or the hub's, and *events*.
+    """A client of the hub of that name; it decodes *vocabulary*, or the hub's, and *events*.
 
     Raises:
-        HubAwayError: No hub of this process has it.
-        ClientDeniedError: The hub does not let this client in.
+        HubAwayError: No hub of this process has that name.
+        ClientDeniedError: The hub does not admit this client.
     """
     connects = _SERVED.get(name)
     if connects is None:

@@ -15,30 +15,30 @@ import pynng
 
 from ..clock import lasting
 from ..errors import HubUnverifiedError, UrlError
-from .gone import Gone
+from .frames import Gone
 from .urls import Address
 
 
 class ServerTls(msgspec.Struct, frozen=True):
-    """What a hub shows to those who dial it, and whose certificates it takes."""
+    """The certificate that a hub shows, and the client certificates that it accepts."""
 
     certificate: Path  # PEM, the chain
-    key: Path | None = None  # PEM; None where it stands in the same file
-    clients: Path | None = None  # PEM of the authorities whose client certificates are taken
-    require: bool = False  # a client without one is not let in
+    key: Path | None = None  # PEM; None if it is in the same file
+    clients: Path | None = None  # PEM of the authorities whose client certificates are accepted
+    require: bool = False  # a client without one is not admitted
 
 
 class ClientTls(msgspec.Struct, frozen=True):
-    """How a client knows its hub, and what it shows itself."""
+    """How a client verifies its hub, and its own certificate."""
 
     fingerprint: str = ""  # SHA-256 of the hub's certificate
-    authority: Path | None = None  # PEM; then the certificate must be for the host's name
+    authority: Path | None = None  # PEM; the certificate must then be valid for the host's name
     certificate: Path | None = None
     key: Path | None = None
 
 
 def server_config(tls: ServerTls) -> pynng.TLSConfig:
-    """How nng listens. A client's certificate that is not valid is refused with its hello.
+    """TLS settings of nng for listening. An invalid client certificate is refused at the hello.
 
     Raises:
         UrlError: The files cannot be used.
@@ -56,12 +56,12 @@ def server_config(tls: ServerTls) -> pynng.TLSConfig:
 
 
 def client_config(address: Address, tls: ClientTls, wait_s: float) -> pynng.TLSConfig:
-    """How nng dials the hub at *address*, which has shown by now that it is the one that is meant.
+    """TLS settings of nng for dialling the hub at *address*, after its certificate was verified.
 
     Raises:
-        UrlError: There is nothing to know the hub by, or a file cannot be used.
-        HubUnverifiedError: It shows another certificate.
-        Gone: It cannot be reached, or does not speak TLS.
+        UrlError: Neither fingerprint nor authority is given, or a file cannot be used.
+        HubUnverifiedError: The hub shows another certificate.
+        Gone: The hub cannot be reached, or does not speak TLS.
     """
     shown = _shown(address, tls, wait_s)
     if tls.authority is None:
@@ -83,7 +83,7 @@ def client_config(address: Address, tls: ClientTls, wait_s: float) -> pynng.TLSC
 
 
 def _shown(address: Address, tls: ClientTls, wait_s: float) -> bytes:
-    """The certificate that the hub shows (DER), where it is the one that was meant."""
+    """The hub's certificate (DER), after verification."""
     url, context = address.url, _context(address.url, tls)
     try:
         where = (address.host, address.port)
@@ -94,6 +94,8 @@ def _shown(address: Address, tls: ClientTls, wait_s: float) -> bytes:
             shown = secured.getpeercert(binary_form=True) or b""
     except ssl.SSLCertVerificationError as error:
         raise HubUnverifiedError(url, error.verify_message) from None
+    except (ssl.SSLEOFError, ConnectionResetError):
+        raise Gone("it ended the TLS handshake", cut=True) from None
     except ssl.SSLError as error:
         raise Gone(f"no TLS: {(error.reason or str(error)).lower().replace('_', ' ')}") from None
     except OSError as error:
@@ -127,8 +129,8 @@ def _context(url: str, tls: ClientTls) -> ssl.SSLContext:
 
 
 def _name_in(shown: bytes) -> str:
-    """A name that the certificate is for: TLS asks for one, where the hash has said enough."""
-    from cryptography import x509  # it takes its time to load
+    """A name in the certificate: TLS needs one, although the hash is sufficient."""
+    from cryptography import x509  # slow to import
 
     found = x509.load_der_x509_certificate(shown)
     try:

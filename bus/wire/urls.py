@@ -35,7 +35,7 @@ def parse(url: str) -> Address:
     """The parts of *url*.
 
     Raises:
-        UrlError: It is none that a hub can have.
+        UrlError: It is not a valid address of a hub.
     """
     whole, _, pinned = url.partition("#")
     scheme, _, rest = whole.partition("://")
@@ -53,14 +53,14 @@ def parse(url: str) -> Address:
 
 
 def fingerprint_of(text: str) -> str:
-    """A fingerprint in lower case without colons; empty for an empty one.
+    """A fingerprint in lower case without colons; empty if it is empty.
 
     Raises:
-        UrlError: It is no SHA-256 in hex.
+        UrlError: It is not a SHA-256 in hex.
     """
     plain = text.lower().removeprefix("sha256:").replace(":", "")
     if plain and not re.fullmatch(r"[0-9a-f]{64}", plain):
-        raise UrlError(f"#{text}", "is not a fingerprint: 64 hex digits are wanted, SHA-256")
+        raise UrlError(f"#{text}", "is not a fingerprint: expected 64 hex digits, SHA-256")
     return plain
 
 
@@ -78,12 +78,12 @@ def _ipc(url: str, path: str) -> Address:
     if not path.startswith("/"):
         raise UrlError(url, "give the whole path of the socket: ipc:///FOLDER/bus.sock")
     if len(os.fsencode(path)) > LONGEST_PATH:
-        raise UrlError(url, f"no system takes a socket's path over {LONGEST_PATH} bytes")
+        raise UrlError(url, f"the path of a socket may not exceed {LONGEST_PATH} bytes")
     return Address(url, "ipc", path=path)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether what is sent to *host*, a name or an address, stays on this machine."""
+    """Whether *host*, a name or an address, is this machine."""
     if host == "localhost":
         return True
     try:
@@ -94,18 +94,18 @@ def is_loopback(host: str) -> bool:
 
 
 def with_port(address: Address, port: int) -> str:
-    """The URL of an address that was bound to *port*."""
+    """The URL of an address bound to *port*."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     return f"{address.url.partition('://')[0]}://{host}:{port}"
 
 
 def checked_path(address: Address) -> None:
-    """Refuse a socket's path where others could come to it, or where something else is.
+    """Refuse a socket's path that other users can reach, or where another file is.
 
-    A socket that a killed hub left there is nng's to replace.
+    nng replaces a socket that a killed hub left there.
 
     Raises:
-        UrlError: It cannot be listened on.
+        UrlError: The address cannot be listened on.
     """
     path = Path(address.path)
     try:

@@ -10,7 +10,7 @@ from typing import Any as _Any
 _PLACES = {
     "cortex.runtime.functions": ("Path", "Step", "StepError", "Verdict", "action", "gate", "on"),
     "cortex.actors.tools": ("tool",),
-    "cortex.actors.providers.calling": ("provider",),
+    "cortex.actors.providers.calls": ("provider",),
     "cortex.runtime.kernel": (
         "AsyncComponent",
         "Component",

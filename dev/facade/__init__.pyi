@@ -1,6 +1,6 @@
 from msgspec import Struct as Struct
 
-from cortex.actors.providers.calling import provider as provider
+from cortex.actors.providers.calls import provider as provider
 from cortex.actors.tools import tool as tool
 from cortex.bus import (
     Blobs as Blobs,

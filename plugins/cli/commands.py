@@ -1,4 +1,4 @@
-"""`cortex plugin`: which there are, what they ask for, what they were granted."""
+"""`cortex plugin`: the installed plugins, their requests and their grants."""
 
 import shlex
 from pathlib import Path
@@ -7,7 +7,7 @@ import click
 
 from cortex.bus import SubscriptionError, check_start
 from cortex.bus.events import PluginLoad, PluginUnload
-from cortex.runtime.cli.adding import (
+from cortex.runtime.cli.extensions import (
     OK,
     Columns,
     Family,
@@ -24,9 +24,9 @@ from cortex.runtime.serving.doctor import plugins_of, times
 
 from ..errors import PluginRefusedError
 from ..granted import chosen
-from ..hosting import lines_of, unavailable
-from ..installed import Installed, installed, installed_as
-from ..writing import write_package
+from ..host import lines_of, unavailable
+from ..installed import Installed, installed, installed_as, manifest_here
+from ..scaffold import write_package
 from .consent import MEANS, again, confirm, document_of
 from .developing import dev
 from .documents import LoadedDocument, LogDocument, NewDocument, PluginDocument, PluginRow
@@ -50,8 +50,8 @@ plugin.add_command(dev)
 def list_(home: Home, screen: Screen) -> None:
     """List the installed and the loaded plugins.
 
-    This runs no code of a plugin. A plugin is a package with an entry point in the group
-    `cortex.plugins`; its installation grants it nothing.
+    This runs no code of plugins that others wrote. A plugin is a package with an entry point in the
+    group `cortex.plugins`; its installation grants it nothing.
     """
     there = {each.name: each for each in installed()}
     known = _all_fared(home)
@@ -203,8 +203,7 @@ def logs(name: str, lines: int, home: Home, screen: Screen) -> None:
     if not document.lines and name not in _all_fared(home):
         installed_as(name)
     screen.document(document)
-    for line in document.lines:
-        screen.line(line)
+    screen.lines(document.lines)
     if not document.lines:
         screen.note(f"plugin {name} has printed nothing")
 
@@ -272,11 +271,17 @@ def _row(name: str, found: Installed | None, how: PluginFared) -> PluginRow:
         confined=loaded.confined if loaded else False,
         reason=how.reason,
         failures=how.failures,
+        summary=_summary(found) if found else "",
     )
 
 
+def _summary(found: Installed) -> str:
+    # The metadata of our own package describe Cortex, not the plugin in it.
+    return manifest_here(found).summary if found.built_in else found.summary
+
+
 def _about(row: PluginRow) -> str:
-    return f"{times(row.failures)}: {row.reason}" if row.failures else row.reason
+    return f"{times(row.failures)}: {row.reason}" if row.failures else row.reason or row.summary
 
 
 COLUMNS: Columns = {

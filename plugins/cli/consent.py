@@ -1,11 +1,11 @@
-"""What a plugin asks for, as a person confirms it: all of it, or what is new about it."""
+"""Shows the requests of a plugin, all or only new ones, and asks a person to confirm them."""
 
 from collections.abc import Mapping
 
 import click
 
 from cortex.bus.events import PluginLoad
-from cortex.runtime.cli.adding import Screen
+from cortex.runtime.cli.extensions import Screen
 from cortex.runtime.cli.terminal import has_person
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared
@@ -80,7 +80,7 @@ def _ask_for(screen: Screen, name: str, more: str = "", *, unconfined: bool) -> 
     """Ask whether *name* may have what was shown.
 
     Raises:
-        NotConfirmedError: Nobody says so.
+        NotConfirmedError: Nobody confirmed.
     """
     if unconfined:
         screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
@@ -95,17 +95,17 @@ def _ask_for(screen: Screen, name: str, more: str = "", *, unconfined: bool) -> 
 def again(
     home: Home, screen: Screen, before: PluginLoad, *, at_work: bool, yes: bool
 ) -> PluginLoad:
-    """The request that loads a plugin as it is now; a person confirms what is new about it.
+    """The request that loads a plugin's present version; a person confirms its new requests.
 
     Args:
         home: Where it is loaded.
-        screen: Where what is new is shown.
-        before: How it was asked for last.
-        at_work: It is to run as it was, whatever comes of this.
+        screen: Shows what is new.
+        before: The last request for it.
+        at_work: The running version continues in any case.
         yes: What is new needs no confirmation.
 
     Raises:
-        PluginRefusedError: It does not say what it is, or nobody confirms.
+        PluginRefusedError: Its manifest is missing, or the requests are not confirmed.
     """
     found = installed_as(before.plugin)
     found.check_loaded(before)

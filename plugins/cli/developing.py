@@ -1,4 +1,4 @@
-"""`cortex plugin dev`: a plugin at work while it is written, reloaded when its code changes."""
+"""`cortex plugin dev`: runs a plugin during development, and reloads it when its code changes."""
 
 import shlex
 import threading
@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import click
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, steady_s
 from cortex.bus.events import PluginLoad
-from cortex.runtime.cli.adding import OK, Screen, at_any_home
+from cortex.runtime.cli.extensions import OK, Screen, at_any_home
 from cortex.runtime.cli.terminal import open_session
 from cortex.runtime.kernel import Home
 from cortex.runtime.knowledge import Root, shown
@@ -25,7 +25,7 @@ from ..errors import (
     PluginUnknownError,
     UnconfinedError,
 )
-from ..hosting import path_of
+from ..host import path_of
 from ..installed import GROUP, Installed, code_of, installed_as
 from .consent import again, confirm, document_of
 from .documents import LoadedDocument
@@ -33,7 +33,7 @@ from .loading import fared, load_of, looked_at, settled
 
 LOOK_S = 0.2  # between two looks at what it printed
 LOOKS = 10  # after which the files are looked at in any case
-RESTLESS = 25  # looks after which files that go on changing are taken as they are
+RESTLESS = 25  # checks after which constantly changing files are used as they are
 MADE = ("/__pycache__/", ".egg-info/", ".pyc")  # by Python, from what a person wrote
 ELSEWHERE = "the plugin {name} is installed from elsewhere: pip install -e {folder}"
 
@@ -98,7 +98,7 @@ class _Developing:
                 self._session.check()
                 looks += 1
                 if not self._changed.wait(LOOK_S) and looks % LOOKS:
-                    continue  # now and then also where the system told of nothing
+                    continue  # from time to time also without a report of the system
                 self._changed.clear()
                 if _written(root) != seen:
                     seen = at_rest(lambda: _written(root), self._pause)
@@ -111,7 +111,7 @@ class _Developing:
         self._session.check()
 
     def _load(self) -> None:
-        name, began_s = self._found.name, time.monotonic()
+        name, began_s = self._found.name, steady_s()
         try:
             loaded = settled(self._session, self._request())
         except CortexError as error:
@@ -126,7 +126,7 @@ class _Developing:
         names: tuple[str, ...] = getattr(loaded, "components", ())
         granted: tuple[str, ...] = getattr(loaded, "granted", ())
         self._screen.record(LoadedDocument(name, "loaded", granted, names))
-        took_s = time.monotonic() - began_s
+        took_s = steady_s() - began_s
         version = getattr(loaded, "version", "")
         self._screen.line(f"{name} {version} is at work after {took_s:.1f} s", "bold green")
 
@@ -167,7 +167,7 @@ def at_rest(look: Callable[[], Files], pause: Callable[[], object]) -> Files:
 
 
 class _Tail:
-    """What comes to a file from now on, which may be replaced by a new one."""
+    """Follows a file from its present end, also when a new file replaces it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

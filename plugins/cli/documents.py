@@ -1,4 +1,4 @@
-"""What `cortex plugin` says with --json."""
+"""The documents of `cortex plugin` with --json."""
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ class PluginRow(Struct, frozen=True):
     confined: bool = False
     reason: str = ""  # of what became of it
     failures: int = 0  # events that its components could not handle since it was loaded
+    summary: str = ""  # one line: what it does
 
 
 class PluginDocument(Struct, frozen=True):

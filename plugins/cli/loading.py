@@ -1,9 +1,8 @@
-"""How a plugin is loaded from the command line: looked at, confirmed, recorded, waited for."""
+"""How a plugin is loaded from the command line: inspect it, confirm, record, and wait."""
 
-import time
 from collections.abc import Sequence
 
-from cortex.bus import Event
+from cortex.bus import Event, steady_s
 from cortex.bus.events import (
     PluginCrashed,
     PluginDenied,
@@ -20,7 +19,7 @@ from cortex.runtime.sessions import Session
 
 from ..checking import Description, described
 from ..errors import PluginRefusedError
-from ..hosting import describe
+from ..host import describe
 from ..installed import Installed, manifest_here
 
 PATIENCE_S = 90.0  # a plugin's process, and its walls, may take their time on a busy machine
@@ -29,14 +28,13 @@ PATIENCE_S = 90.0  # a plugin's process, and its walls, may take their time on a
 def looked_at(
     plugin: Installed, home: Home, *, unconfined: bool, logged: bool = False
 ) -> Description:
-    """What a plugin says it is; its code runs in a process that sees nothing, unless it is ours.
+    """The manifest of a plugin; its code runs in an isolated process, unless Cortex ships it.
 
-    Where it does not say that, what it printed (a traceback, mostly) is *logged* with what it
-    prints at work.
+    If that fails, its output (mostly a traceback) goes to its log if *logged*.
 
     Raises:
-        UnconfinedError: There is no sandbox here, and *unconfined* was not said.
-        PluginRefusedError: It does not say what it is.
+        UnconfinedError: There is no sandbox here, and *unconfined* is false.
+        PluginRefusedError: It has no readable manifest.
     """
     if plugin.built_in:
         return described(manifest_here(plugin))
@@ -44,7 +42,7 @@ def looked_at(
 
 
 def fared(history: History, name: str) -> PluginFared:
-    """How a plugin stands, as its events say."""
+    """The status of a plugin, from its events."""
     found = PluginFared()
     for record in history.stream(f"plugin/{name}"):
         event = history.event(record)
@@ -79,17 +77,17 @@ def load_of(
 
 
 def settled(session: Session, event: PluginLoad | PluginUnload) -> PluginLoaded | PluginUnloaded:
-    """Record *event* and wait for what comes of it.
+    """Record *event* and wait for its outcome.
 
     Raises:
-        PluginRefusedError: It was denied, crashed, or nothing came of it in time.
+        PluginRefusedError: It was denied, crashed, or had no outcome in time.
     """
     feed = session.client.follow(("plugin.*", None))
     wanted = PluginLoaded if isinstance(event, PluginLoad) else PluginUnloaded
     try:
         asked = session.publish(event)
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
+        until = steady_s() + PATIENCE_S
+        while steady_s() < until:
             for record in feed.next(0.5):
                 answer = session.client.vocabulary.read(record)
                 if record.position <= asked or getattr(answer, "plugin", "") != event.plugin:

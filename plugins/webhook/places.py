@@ -1,4 +1,4 @@
-"""Places in a body, such as `repository.name`, `runs[0].url` or `["a.b"].c`, and what is there."""
+"""Paths into a body, such as `repository.name`, `runs[0].url` or `["a.b"].c`, and their values."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def steps_of(place: str) -> tuple[Step, ...]:
 
 
 def value_at(payload: Any, place: str) -> Any:
-    """What stands at *place* in a body; None where nothing does."""
+    """The value at *place* in a body; None if there is none."""
     for step in steps_of(place):
         if isinstance(step, int):
             there = isinstance(payload, list) and step < len(payload)
@@ -58,11 +58,11 @@ def is_of(value: Any, kind: str) -> bool:
 
 
 def workspace_in(named: str, folders: Sequence[str]) -> str:
-    """What a post *named*, where that is one of *folders* or in one; "" where it is not.
+    """The folder that a post *named*, if it is one of *folders* or inside one; otherwise "".
 
-    A relative one is in the first of them that has it. It comes back with its links followed and
-    without "..", so that whoever opens it opens what was looked at. Where this process sees nothing
-    of the disk, the hub looks at what the folder really is.
+    A relative one is in the first of them that has it. The result has no links and no "..", so the
+    folder that is opened is the one that was checked. If this process cannot see the disk, the hub
+    checks the real folder.
     """
     if "\0" in named:
         return ""

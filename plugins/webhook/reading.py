@@ -43,24 +43,24 @@ class Plain(Struct, frozen=True, forbid_unknown_fields=True):
     fields: dict[str, str | int | float | bool]
     inputs: dict[str, Any] = {}
     goal: str = ""
-    workspace: str = ""  # taken where the hook says `workspace_from`
+    workspace: str = ""  # set if the hook has `workspace_from`
 
 
 def trigger_in(
     hook: Hook, headers: Mapping[str, str], body: bytes, key: str, now_s: int
 ) -> TriggerReceived:
-    """The trigger that a post is; a repeated post gives the same `trigger_id`.
+    """The trigger for a post; a repeated post gives the same `trigger_id`.
 
     Args:
-        hook: The one that the post came to.
+        hook: The hook that the post was sent to.
         headers: By name, in any case.
-        body: As it came.
+        body: As received.
         key: The secret that signs posts to this hook.
         now_s: The time, in seconds since 1970.
 
     Raises:
-        Refusal: The signature is wrong or missing, the body is not what the form says, or there is
-            nothing to do.
+        Refusal: The signature is wrong or missing, the body does not match the hook's form, or
+            there is nothing to do.
     """
     headers = {name.lower(): value for name, value in headers.items()}
     github = hook.form == "github"
@@ -69,7 +69,7 @@ def trigger_in(
         _verify_github(headers.get(FROM_GITHUB.lower(), ""), body, key)
     else:
         _verify(headers, hook.path, delivery, body, key, now_s)
-    # Signed, so that whatever is wrong from here on is its sender's mistake.
+    # It is signed, so every error from here on is the sender's mistake.
     trigger_id = _trigger_id(hook, delivery, body)
     try:
         payload = msgspec.json.decode(body)
@@ -79,7 +79,7 @@ def trigger_in(
             said = Plain(fields={})
         else:
             said = _github(headers.get(KIND.lower(), ""), payload)
-    # Bytes that are no UTF-8, and nesting without end, are not told as DecodeError.
+    # Bytes that are not UTF-8, and endless nesting, raise no DecodeError.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refusal(
             HTTPStatus.BAD_REQUEST, f"the body does not have the expected form: {error}"
@@ -103,14 +103,14 @@ def trigger_in(
 
 
 def signature_of(hook: str, body: bytes, key: str, time_s: int, delivery: str = "") -> str:
-    """What the header `X-Cortex-Signature` of a post has to be.
+    """The required header `X-Cortex-Signature` of a post.
 
     Args:
-        hook: The path of the hook as config.toml has it; a signature is good for no other.
-        body: As it is sent.
+        hook: The path of the hook as config.toml has it; a signature is valid for no other.
+        body: As sent.
         key: The hook's secret.
         time_s: The time, in seconds since 1970.
-        delivery: The header `X-Cortex-Delivery`, "" where there is none.
+        delivery: The header `X-Cortex-Delivery`, "" if there is none.
     """
     signed = f"cortex-webhook-v1\n{hook}\n{time_s}\n{delivery}\n".encode(errors="replace") + body
     return f"t={time_s},v1={hmac.new(key.encode(), signed, hashlib.sha256).hexdigest()}"
@@ -142,7 +142,7 @@ def _verify(
             HTTPStatus.UNAUTHORIZED,
             f"the header {SIGNATURE} does not fit the hook {hook}, its time and the body",
         )
-    if abs(now_s - time_s) > WINDOW_S:  # signed, so that it says whose clock is wrong
+    if abs(now_s - time_s) > WINDOW_S:  # signed, so the answer may say whose clock is wrong
         raise Refusal(
             HTTPStatus.UNAUTHORIZED,
             f"the time in {SIGNATURE} is more than {WINDOW_S} s from ours: sign again, or set the "
@@ -160,7 +160,7 @@ def _verify_github(given: str, body: bytes, key: str) -> None:
 
 
 def _trigger_id(hook: Hook, delivery: str, body: bytes) -> str:
-    # GitHub's signature covers the body alone: whoever saw one post could send it under another id.
+    # GitHub's signature covers only the body: an eavesdropper could resend it under another id.
     what = hashlib.sha256(body).hexdigest()
     if hook.unique == "delivery":
         named = GITHUB_DELIVERY if hook.form == "github" else DELIVERY
@@ -172,7 +172,7 @@ def _trigger_id(hook: Hook, delivery: str, body: bytes) -> str:
 
 
 def _github(kind: str, payload: Any) -> Plain:
-    """What a CI run says that has ended; other events are taken and set nothing going."""
+    """The trigger of a finished CI run; other events are accepted and start nothing."""
     if kind != "workflow_run" or not isinstance(payload, dict):
         raise Refusal(HTTPStatus.OK, f"nothing to do for {kind or 'no event'!s}"[:80], denied=False)
     if payload.get("action") != "completed":
@@ -222,7 +222,7 @@ def _fields(places: Mapping[str, str], payload: Any) -> dict[str, Any]:
 
 
 def _inputs(hook: Hook, payload: Any, workspace: str) -> dict[str, Any]:
-    """The inputs that a hook takes from the body, by name, of the types that it says."""
+    """The inputs that a hook takes from the body, by name, with its declared types."""
     found: dict[str, Any] = {}
     for name, said in hook.inputs.items():
         place = PostField(at=said) if isinstance(said, str) else said
@@ -248,7 +248,7 @@ def _inputs(hook: Hook, payload: Any, workspace: str) -> dict[str, Any]:
 
 
 def _workspace(hook: Hook, payload: Any) -> str:
-    """The folder that a post is about, as it says."""
+    """The folder that a post names."""
     at = hook.workspace_from
     value = value_at(payload, at)
     if value is None or value == "":

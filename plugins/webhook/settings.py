@@ -1,12 +1,11 @@
-"""What `[plugins.webhook]` in config.toml may say."""
+"""The settings of `[plugins.webhook]` in config.toml."""
 
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
-from ..errors import PluginRefusedError
+from ..listening import Listening, settings_from
 from .places import steps_of
 
 Kind: TypeAlias = Literal["", "string", "integer", "number", "boolean", "list", "map", "path"]
@@ -15,7 +14,7 @@ SECRET = "CORTEX_WEBHOOK_SECRET"  # noqa: S105  # the name of one, unless a hook
 
 
 class PostField(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where an input stands in the body of a post, and of which type it is."""
+    """The place of an input in the body of a post, and its type."""
 
     at: str
     type: Kind = ""  # "" for any that the process takes
@@ -26,7 +25,7 @@ class Hook(Struct, frozen=True, forbid_unknown_fields=True):
     """One path that takes signed posts."""
 
     path: str = "/"
-    # What a body says, and how it is signed: "json" is any map, signed as "plain" is.
+    # The contents of a body, and its signature: "json" is any map, signed like "plain".
     form: Literal["plain", "json", "github"] = "plain"
     secret: str = SECRET  # the name of the secret, never the secret; each hook has its own
     unique: Literal["body", "delivery"] = (
@@ -41,19 +40,12 @@ class Hook(Struct, frozen=True, forbid_unknown_fields=True):
     workspaces: tuple[str, ...] = ()  # folders of which it is one, or in one of which it is
 
 
-class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+class Settings(Listening, frozen=True, forbid_unknown_fields=True):
     """All settings of the webhook."""
 
     listen: str = "127.0.0.1:8787"
     hooks: tuple[Hook, ...] = (Hook(),)
     body_bytes: int = 1 << 20  # of one post; GitHub sends up to 25 MB, its workflow runs some 30 kB
-    patience_s: float = 10.0  # in which a whole request has to be there
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port of `listen`."""
-        host, _, port = self.listen.rpartition(":")
-        return host.strip("[]"), int(port)
 
 
 def settings_of(values: dict[str, Any]) -> Settings:
@@ -62,20 +54,10 @@ def settings_of(values: dict[str, Any]) -> Settings:
     Raises:
         PluginRefusedError: Something is wrong with them; it names the key.
     """
-    try:
-        settings = msgspec.convert(values, Settings)
-    except msgspec.ValidationError as error:
-        raise PluginRefusedError(f"[plugins.webhook] in config.toml: {error}") from None
-    problem = _problem(settings)
-    if problem:
-        raise PluginRefusedError(f"[plugins.webhook] in config.toml: {problem}")
-    return settings
+    return settings_from("webhook", values, Settings, _problem)
 
 
 def _problem(settings: Settings) -> str:
-    host, _, port = settings.listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65_535:
-        return f"listen is {settings.listen!r}: write '127.0.0.1:8787'"
     paths = [hook.path for hook in settings.hooks]
     for path in paths:
         if not path.startswith("/") or "?" in path or paths.count(path) > 1:
@@ -92,8 +74,6 @@ def _problem(settings: Settings) -> str:
             )
     if not 0 < settings.body_bytes <= 32 << 20:
         return f"body_bytes is {settings.body_bytes}: give 1 to {32 << 20}"
-    if not 0 < settings.patience_s <= 300:
-        return f"patience_s is {settings.patience_s}: give up to 300"
     return ""
 
 

@@ -21,7 +21,7 @@ from cortex.bus.events import PluginDenied, TriggerUnmatched
 from cortex.runtime.kernel import VERSION, Component, Delivery, Home, Output, on
 
 from ..errors import PluginRefusedError
-from ..hosting.output import output_of, path_of
+from ..host.process import output_of, path_of
 from ..manifest import Manifest, Wants
 from ..secrets import secret
 from .reading import Refusal, trigger_in
@@ -44,10 +44,10 @@ PLUGIN = Manifest(
 
 
 class Webhook(Component):
-    """Listens for posts while it is at work; on the loopback address unless it is told otherwise.
+    """Listens for posts while it runs; on the loopback address unless configured otherwise.
 
-    A repeated post, and one that was caught and sent again, is answered like the first and recorded
-    once: its `trigger_id` is made from what is signed, and the hub takes each but once.
+    A repeated post, also one resent by an attacker, is answered like the first and recorded once:
+    its `trigger_id` is derived from the signed content, and the hub accepts each id once.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Webhook(Component):
         self._keys: dict[str, str] = {}
         self._throttle, self._counting = Throttle(), threading.Lock()
         self._clock = SystemClock()
-        self._steady_ns = self._clock.steady_ns
+        self._steady_ns = self._clock.monotonic_ns
         self._server: WebhookServer | None = None
 
     @classmethod
@@ -115,7 +115,7 @@ class Webhook(Component):
 
     @on(TriggerUnmatched)
     def unmatched(self, event: TriggerUnmatched, delivery: Delivery) -> Iterator[Output]:
-        """Say so where somebody may be looking: the sender was told that its post was taken."""
+        """Log it for the operator: the sender was told that its post was accepted."""
         log.warning("trigger_unmatched", trigger_id=event.trigger_id, reason=event.reason)
         yield from ()
 

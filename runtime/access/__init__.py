@@ -1,4 +1,4 @@
-"""Who may come to the bus and what they may do there; tokens, certificates, and what hides them."""
+"""Who may use the bus and for what: grants, tokens, certificates, and the masking of secrets."""
 
 from typing import TYPE_CHECKING
 
@@ -16,21 +16,37 @@ if TYPE_CHECKING:
         renew_hub_certificate,
     )
     from .errors import GrantInvalidError, KeyFileError, NoSuchClientError, TokenFileError
-    from .grants import ANYWHERE, GRANTS, GUARDED, Grant, Grants, folded
+    from .grants import ANYWHERE, GRANTS, Grant, Grants, folded
     from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
     from .hub_access import HubAccess
     from .issuing import Terms, change, found, grants_of, issue, revoke
     from .owners import RecordedOwners, announced_by
+    from .permissions import (
+        APPROVE,
+        GUARDED,
+        PUBLISH,
+        READ,
+        SUBSCRIBE,
+        WORK,
+        Authorizer,
+        Permissions,
+    )
     from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, token_file
 else:
     lazily(__name__)
 
 __all__ = [
     "ANYWHERE",
+    "APPROVE",
     "GRANTS",
     "GUARDED",
     "OWNER",
     "OWNER_FILE",
+    "PUBLISH",
+    "READ",
+    "SUBSCRIBE",
+    "WORK",
+    "Authorizer",
     "Certificate",
     "Grant",
     "GrantInvalidError",
@@ -41,6 +57,7 @@ __all__ = [
     "HubAccess",
     "KeyFileError",
     "NoSuchClientError",
+    "Permissions",
     "RecordedOwners",
     "Terms",
     "TokenFileError",

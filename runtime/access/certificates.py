@@ -1,8 +1,8 @@
 """Certificates of a hub and of its clients: ECDSA P-256, each with its key in one private file.
 
-A hub's is its own word: clients pin its SHA-256. It is never renewed behind their backs, since that
-would lock them out: it says when it ends, and the owner renews it. Clients' are signed by an
-authority of the home, which is there for nothing else.
+A hub's certificate is self-signed: clients pin its SHA-256. Only the owner renews it, since a new
+one locks clients out until they have its fingerprint. Certificates of clients are signed by an
+authority of the home, which signs nothing else.
 """
 
 import datetime as dt
@@ -136,7 +136,7 @@ def read_certificate(path: Path) -> Certificate:
     """The certificate in the file *path*.
 
     Raises:
-        KeyFileError: There is none, or others than its owner may read the key beside it.
+        KeyFileError: It is missing, or others than its owner may read the key beside it.
     """
     _, found = _loaded(path)
     return _described(path, found)

@@ -1,7 +1,7 @@
-"""How denials and limits that were reached are counted, so that a million of them fill no log.
+"""Counts denials and reached limits, so that a million of them do not fill the log.
 
-The first of its kind is told at once; those that say the same within the next second are counted,
-and told together when it is over. Of one client only so many kinds are told apart at a time.
+The first of its kind is recorded at once; equal ones within the next second are counted,
+and recorded together after it. Only so many kinds per client are kept separate at a time.
 """
 
 from collections.abc import Iterable
@@ -33,11 +33,11 @@ class _Counted(msgspec.Struct):
     claimed: str = ""
     carrier: str = ""
     address: str = ""
-    times: int | None = None  # not told yet; None before the first was
+    times: int | None = None  # not recorded yet; None before the first record
 
 
 class DenialNote(msgspec.Struct, frozen=True):
-    """A denial to record, with the newest of those that it stands for."""
+    """A denial to record, with the newest of the denials that it counts."""
 
     denial: Denial
     times: int
@@ -71,7 +71,7 @@ class Denials:
         return _told(self._windows.over(now_ns, lambda known: bool(known.times)))
 
     def rest(self) -> list[DenialNote]:
-        """All that was counted and not told, at the end."""
+        """All counts that are not recorded yet, for the end."""
         return _told(self._windows.rest())
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong where access is given and kept.
+"""The errors of access: grants, keys and tokens.
 
 CortexError
 ├── GrantInvalidError    a grant cannot be given as it is written
@@ -7,56 +7,53 @@ CortexError
 └── TokenFileError       a token cannot be written where it was said
 """
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
 
+@with_fields
 class GrantInvalidError(CortexError, ValueError):
     """A grant cannot be given as it is written."""
 
     exit_code = 2  # the command line's for what was not written right
 
-    def __init__(self, what: str, value: str, problem: str) -> None:
-        super().__init__(what, value, problem)
-        self.what, self.value, self.problem = what, value, problem
+    what: str
+    value: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.what} {self.value!r}: {self.problem}"
+    says = "{what} {value!r}: {problem}"
 
 
+@with_fields
 class KeyFileError(CortexError):
     """A file in keys/ cannot be used."""
 
     exit_code = 4  # the command line's for a home that cannot be used
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}"
+    says = "{path}: {problem}"
 
 
+@with_fields
 class TokenFileError(CortexError):
     """A token cannot be written where it was said."""
 
     exit_code = 2  # the command line's for what is wrong with it
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"no token can be written to {self.path}: {self.problem}"
+    says = "no token can be written to {path}: {problem}"
 
 
+@with_fields
 class NoSuchClientError(CortexError, LookupError):
     """No grant is in force under this name."""
 
     exit_code = 3  # the command line's for what is not there
 
-    def __init__(self, client: str, hint: str) -> None:
-        super().__init__(client, hint)
-        self.client, self.hint = client, hint
+    client: str
+    hint: str
 
-    def __str__(self) -> str:
-        return f"there is no client {self.client!r}: {self.hint}"
+    says = "there is no client {client!r}: {hint}"

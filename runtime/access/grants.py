@@ -1,4 +1,4 @@
-"""Who may come in and what they may do: a pure fold over `grant.given` and `grant.revoked`."""
+"""Who may connect and what they may do: a pure fold over `grant.given` and `grant.revoked`."""
 
 import difflib
 import os.path
@@ -9,45 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.bus import DEADLINES, RESERVED, VERBS, Event, Filter, Limits, root_of
+from cortex.bus import DEADLINES, RESERVED, VERBS, Event, Limits, root_of
 from cortex.bus.events import GrantGiven, GrantRevoked
 
 from .errors import GrantInvalidError
-from .patterns import GatePatterns, checked_gates, checked_patterns
+from .patterns import checked_gates, checked_patterns
+from .permissions import APPROVE, GUARDED, PUBLISH, Permissions
 
 GRANTS = "grants"
-APPROVE = "approve"
-# These events decide who may do what, or say what became of an execution and of the log, which
-# process is compiled and what a prompt holds, and what a gate is asked: only the runtime and its
-# owner say them, whatever "*" was granted.
-GUARDED = Filter.of(
-    (
-        *("grant.*", "client.*", "plugin.*"),  # a plugin is loaded with grants
-        *("log.*", "trust.*", "gate.evaluate"),
-        "learning.*",  # what processes are made from
-        *(f"execution.{fact}" for fact in ("started", "paused", "resumed", "halted", "charged")),
-        *(f"execution.{end}" for end in ("completed", "failed", "cancelled")),
-        *("execution.refused", "execution.ignored", "execution.edited"),
-        *(f"process.{fact}" for fact in ("compiled", "rejected", "retired", "unlinked")),
-        *("process.unchanged", "trigger.matched", "trigger.unmatched"),
-        *("trigger.wake", "execution.deferred", "component.retry", "component.drop"),
-        *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
-        *("context.edited", "step.settled"),
-        *("step.proposed", "step.delegated", "step.reopened", "step.skipped"),
-        *("step.fanned", "step.item_changed"),
-        *("tool.enabled", "tool.unclaimed"),
-    )
-)
-# Whoever says one of these has a program run, a file written or a model paid, without a process,
-# its gates or a person in between; or decides in a person's place what a model is asked, and what a
-# step gave. So no pattern includes them: a grant names the very topic.
-NAMED_ALONE = frozenset(
-    (
-        *("step.execute", "step.propose", "tool.call", "model.invoke"),
-        *("context.compile", "knowledge.request"),
-        *("context.edit", "step.settle"),
-    )
-)
 # Names that speak for the runtime itself, or for its owner.
 LONGEST_NAME = 64
 LONGEST_FOLDER = 4_096
@@ -59,7 +28,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Outcome(Enum):
-    """What came of a token: who may come in, or why nobody may."""
+    """The result of checking a token: the admitted client, or why there is none."""
 
     ADMITTED = "admitted"
     UNKNOWN = "unknown token"
@@ -72,21 +41,24 @@ class Grant(msgspec.Struct, frozen=True):
     """What one client may do."""
 
     given: GrantGiven
-    allowed: dict[str, Filter | GatePatterns]  # by verb
+    permissions: Permissions
 
     @classmethod
     def of(cls, given: GrantGiven) -> "Grant":
         """The grant that *given* gives."""
-        allowed: dict[str, Filter | GatePatterns] = {
-            verb: (GatePatterns if verb == APPROVE else Filter.of)(getattr(given, verb))
+        topics = {
+            verb: [(pattern, None) for pattern in getattr(given, verb)]
             for verb in VERBS
+            if verb != APPROVE
         }
-        return cls(given, allowed)
-
-    @property
-    def holds_something(self) -> bool:
-        """Whether it allows anything at all."""
-        return bool(self.given.names) or any(getattr(self.given, verb) for verb in VERBS)
+        permissions = Permissions(
+            given.client,
+            topics,
+            gates=given.approve,
+            names=given.names,
+            workspaces=given.workspaces,
+        )
+        return cls(given, permissions)
 
     def expired(self, now_ns: int) -> bool:
         """Whether its time is over."""
@@ -147,12 +119,12 @@ class Grants:
         return client in self._revoked
 
     def knows(self, client: str) -> bool:
-        """Whether *client*, or the one whose part it is, was ever let in."""
+        """Whether *client*, or the client that it is a part of, was ever admitted."""
         root = root_of(client)
         return root in self._grants or root in self._revoked
 
     def gone(self, client: str, now_ns: int) -> bool:
-        """Whether *client* was let in, and is not any more."""
+        """Whether *client* was admitted, and no longer is."""
         root = root_of(client)
         grant = self._grants.get(root)
         return grant.expired(now_ns) if grant is not None else root in self._revoked
@@ -167,16 +139,18 @@ class Grants:
         By its grant, or by the one that it had and will have again.
         """
         grant = self.grant(client) or self._resting.get(root_of(client))
-        return grant is not None and _allows(grant, verb, topic, now_ns)
+        if grant is None or grant.expired(now_ns):
+            return False
+        return grant.permissions.allows(verb, topic)
 
     def clients(self) -> list[Grant]:
         """Every grant in force or expired, by name."""
         return [self._grants[name] for name in sorted(self._grants)]
 
     def admit(self, token_sha256: str, name: str, now_ns: int) -> tuple[str, Outcome]:
-        """The client whose token has this digest, and what comes of it under *name*.
+        """The client whose token has this digest, and the outcome of its use under *name*.
 
-        An empty name stands for the client's own.
+        An empty name means the client's own.
         """
         client = self._by_token.get(token_sha256)
         if client is None:
@@ -188,23 +162,22 @@ class Grants:
             return client, Outcome.EXPIRED
         return client, Outcome.ADMITTED
 
+    def permissions(self, client: str, now_ns: int) -> Permissions | None:
+        """What *client* may do; None if it has no grant, or its grant has expired."""
+        grant = self._grants.get(root_of(client))
+        return None if grant is None or grant.expired(now_ns) else grant.permissions
+
     def allows(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
         """Whether *client* may *verb* events of *topic*."""
-        grant = self.grant(client)
-        return grant is not None and _allows(grant, verb, topic, now_ns)
-
-    def allows_some(self, client: str, verb: str, now_ns: int) -> bool:
-        """Whether *client* may *verb* events of any topic at all."""
-        grant = self.grant(client)
-        return grant is not None and not grant.expired(now_ns) and bool(getattr(grant.given, verb))
+        found = self.permissions(client, now_ns)
+        return found is not None and found.allows(verb, topic)
 
     def holds(self, client: str, name: str) -> bool:
-        """Whether a subscription or a source called *name* is the client's to use."""
-        root = root_of(client)
-        if root_of(name) == root:
-            return True
-        grant = self._grants.get(root)
-        return grant is not None and root_of(name) in grant.given.names
+        """Whether a subscription or a source called *name* is the client's, admitted or not."""
+        grant = self.grant(client)
+        return root_of(name) == root_of(client) or (
+            grant is not None and grant.permissions.holds(name)
+        )
 
     def _forget_token(self, client: str) -> None:
         before = self._grants.get(client)
@@ -214,23 +187,11 @@ class Grants:
             self._gone[before.given.token_sha256] = client
 
 
-def _allows(grant: Grant, verb: str, topic: str, now_ns: int) -> bool:
-    if grant.expired(now_ns):
-        return False
-    if verb == "publish":
-        if topic == "*" or GUARDED.matches(topic):
-            return False
-        if topic in NAMED_ALONE and topic not in grant.given.publish:
-            return False
-    patterns = grant.allowed.get(verb)
-    return patterns is not None and patterns.matches(topic)
-
-
 def checked(given: GrantGiven) -> GrantGiven:
     """*given* with its patterns in order.
 
     Raises:
-        GrantInvalidError: It cannot be given; the message says what to write instead.
+        GrantInvalidError: A pattern is invalid; the message says what to write instead.
     """
     checked_name(given.client)
     for name in given.names:
@@ -257,7 +218,7 @@ def checked(given: GrantGiven) -> GrantGiven:
         )
         for verb in VERBS
     }
-    for pattern in patterns["publish"]:
+    for pattern in patterns[PUBLISH]:
         if pattern != "*" and GUARDED.matches(pattern):
             raise GrantInvalidError(
                 "--publish",

@@ -1,4 +1,4 @@
-"""What a client has at the hub: all that would go with it, as the log holds it."""
+"""Everything a client has at the hub, read from the log; its removal takes all of it."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -37,7 +37,7 @@ class Holdings(msgspec.Struct, frozen=True):
     subscriptions: tuple[HeldSubscription, ...] = ()
     deadlines: tuple[HeldDeadline, ...] = ()
     announced: tuple[ComponentAnnounced, ...] = ()
-    counts: dict[str, int] = {}  # by key of [limits]: what of it is used
+    counts: dict[str, int] = {}  # by key of [limits]: how much is used
 
 
 def holdings_of(

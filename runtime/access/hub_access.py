@@ -1,8 +1,8 @@
-"""Access over a hub: follows its grants as they are recorded, and records what becomes of clients.
+"""Access over a hub: follows recorded grants, and records connections and denials.
 
 Whoever publishes a `grant.revoked` finds it in force when the publish is acknowledged, or so soon
-after that no page comes between: the hub wakes this before it goes on. What cannot be read (a log
-that fails) lets nobody do anything until it can.
+after that no page comes between: the hub wakes this before it continues. While the grants cannot
+be read (a failing log), no client may do anything.
 """
 
 import contextlib
@@ -17,7 +17,6 @@ import msgspec
 
 from cortex.bus import (
     OWNER,
-    Access,
     Allowance,
     ClientDeniedError,
     CortexError,
@@ -42,6 +41,7 @@ from cortex.runtime.secrets import redacted
 from .denials import LIMIT, Denial, DenialNote, Denials, denial_event
 from .grants import GRANTS, Grants, Outcome
 from .owners import holders
+from .permissions import EVERYTHING, Authorizer, Permissions
 from .presence import CAME, LEFT, Presence, PresenceNote, presence_event
 from .tokens import digest_of, owner_token
 
@@ -52,7 +52,7 @@ SUBSCRIPTION = "hub/access"
 NOBODY = "?"
 SEND = "send"  # the verb of a denial that is about a frame
 READ_PAGE = 256
-SHOWN = 80  # characters of what a stranger says that are recorded
+SHOWN = 80  # characters recorded of a stranger's text
 LONGEST_NAME = 128  # of a connection: the client's and what it adds
 
 NEVER_NS = 1 << 63
@@ -60,12 +60,12 @@ NEVER_NS = 1 << 63
 _CONNECTION = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*", re.ASCII)
 
 
-class HubAccess(Access):
+class HubAccess(Authorizer):
     """The access of one served log.
 
     Args:
         hub: Where grants are recorded, and denials go.
-        log: Its log; the grants in it are read before anybody is let in.
+        log: Its log; the grants in it are read before any client is admitted.
         vocabulary: Reads them.
         keys: The home's folder of that name: the owner's token is in it, or is made now.
         limits: Of each client that was granted no others; the owner has none.
@@ -106,12 +106,12 @@ class HubAccess(Access):
         return self._grants
 
     def admit(self, token: str, name: str, peer: Peer) -> str:
-        """The authenticated name of who shows *token*: the client's own, or a part of it.
+        """The authenticated name of the client that shows *token*, or of a part of that client.
 
         The owner's connections are called "owner/..." whatever they call themselves.
 
         Raises:
-            ClientDeniedError: It is not let in; that is recorded already.
+            ClientDeniedError: The client is not admitted; that is recorded already.
         """
         digest = digest_of(token)
         well_named = not name or (len(name) <= LONGEST_NAME and _CONNECTION.fullmatch(name))
@@ -123,25 +123,12 @@ class HubAccess(Access):
             return name if root_of(name) == OWNER else f"{OWNER}/{name}" if name else OWNER
         return self._admit(digest, name, peer)
 
-    def allows(self, client: str, verb: str, topic: str) -> bool:
-        """Whether *client* may *verb* events of *topic*; of a pattern, whether all of it."""
+    def permissions_of(self, client: str) -> Permissions | None:
+        """What *client* may do now: all if it is the owner's, nothing while grants are unread."""
         if root_of(client) == OWNER:
-            return True
+            return EVERYTHING
         self._freshen()
-        return not self._stale and self._grants.allows(
-            client, verb, topic, self._hub.clock.now_ns()
-        )
-
-    def allows_some(self, client: str, verb: str) -> bool:
-        """Whether *client* may *verb* events of any topic at all."""
-        if root_of(client) == OWNER:
-            return True
-        self._freshen()
-        return not self._stale and self._grants.allows_some(client, verb, self._hub.clock.now_ns())
-
-    def holds(self, client: str, subscription: str) -> bool:
-        """Whether *subscription* is the client's to use, as a subscription or as a source."""
-        return root_of(client) == OWNER or self._grants.holds(client, subscription)
+        return None if self._stale else self._grants.permissions(client, self._hub.clock.now_ns())
 
     def deny(self, client: str, verb: str, topic: str) -> CortexError:
         """Record that *client* was denied, and give the error to answer with."""
@@ -152,21 +139,8 @@ class HubAccess(Access):
             return ClientDeniedError(client, "its grant was revoked")
         return NotGrantedError(client, verb, about)
 
-    def granted(self, client: str) -> bool:
-        """Whether *client* was granted anything, a name to publish under included."""
-        if root_of(client) == OWNER:
-            return True
-        self._freshen()
-        grant = None if self._stale else self._grants.grant(client)
-        return grant is not None and grant.holds_something
-
-    def folders(self, client: str) -> Sequence[str]:
-        """The folders in which *client* may ask for work; none where it may in any."""
-        grant = None if root_of(client) == OWNER else self._grants.grant(client)
-        return grant.given.workspaces if grant is not None else ()
-
     def limits(self, name: str) -> Allowance | None:
-        """The limits of whoever *name* belongs to; None for the owner and the runtime's own."""
+        """The limits of the client that *name* belongs to; None for the owner and the runtime."""
         found = self._grants.holder(root_of(name))  # as it is now: the hub is not asked from within
         if found is None:
             return None
@@ -183,27 +157,19 @@ class HubAccess(Access):
         with self._reading:
             self._changed = (*self._changed, changed)
 
-    def standing(self, client: str) -> bool:
-        """Whether *client* is still let in."""
-        if root_of(client) == OWNER:
-            return True
-        self._freshen()
-        grant = self._grants.grant(client)
-        return not self._stale and grant is not None and not grant.expired(self._hub.clock.now_ns())
-
     def withdrawal(self, client: str) -> Withdraw | None:
-        """What removes all that *client* left, where it is not let in any more."""
+        """The request that removes everything *client* left, if it is no longer admitted."""
         self._freshen()
         if self._stale or not self._grants.gone(client, self._hub.clock.now_ns()):
             return None
         return Withdraw(root_of(client), self._grants.kept(client))
 
     def connected(self, client: str, peer: Peer) -> None:
-        """Record that *client* is there; of one that comes and goes, with how often it did."""
+        """Record that *client* connected; repeated connections are counted."""
         self._note_presence(CAME, client, peer)
 
     def left(self, client: str, peer: Peer, reason: str) -> None:
-        """Record that *client* is gone, and why."""
+        """Record that *client* disconnected, and why."""
         self._note_presence(LEFT, client, peer, _shown(reason))
 
     def close(self) -> None:
@@ -229,7 +195,7 @@ class HubAccess(Access):
             grant = self._grants.grant(client)
         if outcome is not Outcome.ADMITTED or grant is None:
             raise self._refuse(client or NOBODY, outcome.value, name, peer)
-        # nng tells the name that the home's authority signed, and not which certificate it is in.
+        # nng gives the name that the home's authority signed, and not the certificate.
         if grant.given.certificate and peer.certificate != grant.given.client:
             raise self._refuse(
                 client, "it does not show the certificate that it was granted with", name, peer
@@ -254,7 +220,7 @@ class HubAccess(Access):
     def _take(self) -> None:
         changed: list[str] = []
         with self._reading:
-            self._stale = False  # before: what comes while this reads makes it stale again
+            self._stale = False  # before reading: a grant that comes meanwhile resets it
             try:
                 while page := self._log.read_stream(GRANTS, self._grants.version, READ_PAGE):
                     for data in page:
@@ -269,7 +235,7 @@ class HubAccess(Access):
         self._set_expiry()
         self._say(watchers, dict.fromkeys(changed))
         if changed:
-            # Not here: whoever published the grant is still inside the hub with it.
+            # Not here: the publisher of the grant is still inside the hub.
             self._hub.alarm(self._hub.steady_ns(), partial(self._withdraw, tuple(changed)))
 
     def _say(self, watchers: Sequence[Callable[[str], None]], clients: dict[str, None]) -> None:
@@ -299,9 +265,9 @@ class HubAccess(Access):
         self._withdraw(over)
 
     def _withdraw(self, clients: Iterable[str]) -> None:
-        """Remove what those of *clients* left whose grants are over.
+        """Remove what those of *clients* left whose grants have ended.
 
-        A revocation does so with itself; an expiry cannot. And an older hub let all of it stay.
+        A revocation does so in its own transaction; an expiry cannot, and older hubs did not.
         """
         with self._reading:
             now_ns = self._hub.clock.now_ns()
@@ -368,7 +334,7 @@ class HubAccess(Access):
     def _record(self, *events: Event) -> None:
         try:
             self._hub.ask_one(SOURCE, Publish(tuple(Draft.of(event) for event in events)))
-        except CortexError as error:  # nobody is let in the more for it
+        except CortexError as error:  # an error admits no client
             log.warning("not_recorded", topics=[e.topic_name() for e in events], error=str(error))
 
 

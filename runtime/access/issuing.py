@@ -10,7 +10,8 @@ from cortex.bus.events import GrantGiven, GrantRevoked
 from cortex.runtime.secrets import redacted
 
 from .errors import GrantInvalidError, NoSuchClientError
-from .grants import APPROVE, GRANTS, Grant, Grants, checked, checked_name, folded
+from .grants import GRANTS, Grant, Grants, checked, checked_name, folded
+from .permissions import APPROVE
 from .tokens import digest_of, new_token
 
 TOPICS = tuple(verb for verb in VERBS if verb != APPROVE)  # verbs that are granted by topic
@@ -52,7 +53,7 @@ def grants_of(client: Client) -> Grants:
 
 
 def issue(client: Client, name: str, terms: Terms) -> str:
-    """Let a new client in; its token comes back, and is kept nowhere.
+    """Grant a new client access; return its token, which is stored nowhere.
 
     Raises:
         GrantInvalidError: The terms cannot be given, or there is a client of that name.
@@ -95,7 +96,7 @@ def revoke(client: Client, name: str, reason: str = "", *, keeps: Sequence[str] 
     """Take a client's grant back; where it is connected, it is cut off.
 
     What it left at the hub goes in the same transaction: deadlines, subscriptions with the work
-    that waits in them, what it announced. *keeps* names what stays for when it is let in again.
+    that waits in them, what it announced. *keeps* names what stays for its next admission.
 
     Raises:
         NoSuchClientError: There is no client of that name.
@@ -116,12 +117,12 @@ def found(grants: Grants, name: str) -> Grant:
     """The grant of the client *name*.
 
     Raises:
-        NoSuchClientError: There is none.
+        NoSuchClientError: There is no such client.
     """
     grant = grants.grant(name) if "/" not in name else None
     if grant is None:
         if grants.was_revoked(name):
-            raise NoSuchClientError(name, "it was revoked, `cortex client add` lets it in again")
+            raise NoSuchClientError(name, "it was revoked, `cortex client add` authorises it again")
         names = _listed(each.given.client for each in grants.clients())
         raise NoSuchClientError(name, f"there are {names}" if names else "none was added yet")
     return grant

@@ -1,4 +1,4 @@
-"""Whose what lies at a hub is: read from the grants and announcements that are recorded."""
+"""Which client owns which data at a hub, read from recorded grants and announcements."""
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence

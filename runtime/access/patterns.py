@@ -45,7 +45,7 @@ def checked_patterns(what: str, patterns: Iterable[str]) -> tuple[str, ...]:
     """*patterns* without repeats, sorted.
 
     Raises:
-        GrantInvalidError: One of them is no pattern; *what* names where it stood.
+        GrantInvalidError: One of them is not a pattern; *what* names its field.
     """
     for pattern in patterns:
         if len(pattern) > LONGEST or not _PATTERN.fullmatch(pattern):

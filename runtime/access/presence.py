@@ -1,8 +1,8 @@
-"""How comings and goings are counted, so that a client in a crash loop does not fill the log.
+"""Counts connections and disconnections, so that a client in a crash loop does not fill the log.
 
-The first time that a client comes, and that it leaves, is told at once; what follows within the
-minute is counted, and told as one pair when it is over. Who comes from elsewhere, or shows another
-certificate, is told apart; of one client only so many at a time, the rest together.
+A client's first connection and first disconnection are reported at once; what follows within the
+minute is counted, and reported as one pair after it. Other addresses and certificates of a client
+are reported separately, up to a limit for each client; the rest are counted together.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 class PresenceNote(msgspec.Struct, frozen=True):
-    """That a client came or left, with the newest of those times that it stands for."""
+    """A connection or disconnection, with the newest of the times that it counts."""
 
     how: str  # CAME or LEFT
     client: str
@@ -40,7 +40,7 @@ class _Counted(msgspec.Struct):
     client: str = ""
     peer: Peer = Peer("")
     told: set[str] = set()  # in this window
-    times: Counter[str] = msgspec.field(default_factory=Counter)  # not told yet
+    times: Counter[str] = msgspec.field(default_factory=Counter)  # not reported yet
     reason: str = ""  # why it last left
     newest: str = CAME
 
@@ -73,7 +73,7 @@ class Presence:
         return [note for _, known in over for note in _rest(known)]
 
     def rest(self) -> list[PresenceNote]:
-        """All that was counted and not told, at the end."""
+        """All counts that are not reported yet, for the end."""
         return [note for _, known in self._windows.rest() for note in _rest(known)]
 
 

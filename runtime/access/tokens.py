@@ -1,4 +1,4 @@
-"""Tokens: 256 random bits, shown once; what is kept of one is its SHA-256."""
+"""Tokens: 256 random bits, shown once; only their SHA-256 is stored."""
 
 import base64
 import contextlib
@@ -12,20 +12,20 @@ from cortex.runtime.log import private
 
 from .errors import KeyFileError, TokenFileError
 
-PREFIX = "cortex_"  # tells a token from other text, for people and for what takes them out of logs
+PREFIX = "cortex_"  # marks a token, for people and for the masking of logs
 RANDOM_BYTES = 32
 TOKEN_CHARS = len(PREFIX) + 43
 OWNER_FILE = "owner.token"
 
 
 def new_token() -> str:
-    """A token that nobody has seen."""
+    """A new random token."""
     random = base64.urlsafe_b64encode(secrets.token_bytes(RANDOM_BYTES)).decode().rstrip("=")
     return PREFIX + random
 
 
 def digest_of(token: str) -> str:
-    """What is kept of *token*: SHA-256 in hex.
+    """The stored form of *token*: its SHA-256 in hex.
 
     Plain, not slow: 256 random bits are not guessed, however quick the hash.
     """
@@ -33,7 +33,7 @@ def digest_of(token: str) -> str:
 
 
 def owner_token(keys: Path) -> str:
-    """The owner's token of the home whose folder *keys* is, made where there is none yet.
+    """The owner's token of the home whose folder *keys* is, made if there is none yet.
 
     Raises:
         KeyFileError: It cannot be made or read, or others than its owner may read it.
@@ -51,7 +51,7 @@ def read_token(path: Path) -> str:
     """The token in the file *path*.
 
     Raises:
-        KeyFileError: There is none, or others than its owner may read it.
+        KeyFileError: It is missing, or others than its owner may read it.
     """
     try:
         with path.open(encoding="ascii", errors="replace") as file:
@@ -68,15 +68,15 @@ def read_token(path: Path) -> str:
 
 @contextlib.contextmanager
 def token_file(path: Path) -> Iterator[Callable[[str], object]]:
-    """A new file for one token: what comes back writes it; left empty, the file is gone again.
+    """Make a file for one token; yield the function that writes it. A file left empty is removed.
 
-    It is made before there is a token, which nobody could be told again.
+    It is made before the token, which cannot be shown again.
 
     Raises:
         TokenFileError: It is there already, or cannot be made.
     """
     try:
-        file = open(path, "x", opener=private)  # noqa: SIM115  # below, once it is there
+        file = open(path, "x", opener=private)  # noqa: SIM115  # below, once the file exists
     except FileExistsError as error:
         raise TokenFileError(str(path), "it is there already: name another file") from error
     except OSError as error:

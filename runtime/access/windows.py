@@ -1,4 +1,4 @@
-"""Counting instead of telling: in windows of time, by kind, so many kinds of one client."""
+"""Counts repeated events in windows of time, by kind, with a bound on the kinds of one client."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable

@@ -1,10 +1,11 @@
-"""Looks after a home: what is in it, as documents for programs, and what is done about it."""
+"""Administration of a home: its contents as documents for programs, and changes to it."""
 
 from typing import TYPE_CHECKING
 
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
+    from .backup import BackupDocument, back_up
     from .blobs import CollectedDocument, collect_blobs
     from .clients import (
         NEVER,
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
         knowledge_statistics,
         topic_rows,
     )
-    from .models import check_models
+    from .log import (
+        ACCEPT,
+        RESTORE,
+        SealDocument,
+        SegmentRow,
+        log_state,
+        mend_log,
+        seal_log,
+        segment_rows,
+    )
     from .parked import drop_parked, retry_parked
     from .processes import (
         FoundProcess,
@@ -40,14 +50,25 @@ if TYPE_CHECKING:
         process_history,
         process_rows,
     )
+    from .projections import (
+        ProjectionRow,
+        RebuiltDocument,
+        projection_rows,
+        rebuild_projections,
+        verified_projections,
+    )
+    from .restore import RestoreDocument, restore
     from .sources import ValidateDocument, validated
     from .status import StatusDocument, UpDocument, plugins_at_start, status_of, up_document
 else:
     lazily(__name__)
 
 __all__ = [
+    "ACCEPT",
     "NEVER",
+    "RESTORE",
     "AddedDocument",
+    "BackupDocument",
     "ClientDocument",
     "CollectedDocument",
     "EventLine",
@@ -56,7 +77,12 @@ __all__ = [
     "IndexDocument",
     "InspectDocument",
     "ProcessRow",
+    "ProjectionRow",
+    "RebuiltDocument",
+    "RestoreDocument",
     "RevokedDocument",
+    "SealDocument",
+    "SegmentRow",
     "ShownDocument",
     "StatusDocument",
     "TopicRow",
@@ -64,7 +90,7 @@ __all__ = [
     "ValidateDocument",
     "Wanted",
     "add_client",
-    "check_models",
+    "back_up",
     "client_of",
     "clients_of",
     "collect_blobs",
@@ -76,16 +102,24 @@ __all__ = [
     "index_knowledge",
     "inspected",
     "knowledge_statistics",
+    "log_state",
     "matching_processes",
+    "mend_log",
     "plugins_at_start",
     "process_history",
     "process_rows",
+    "projection_rows",
+    "rebuild_projections",
+    "restore",
     "retry_parked",
     "revoke_client",
+    "seal_log",
+    "segment_rows",
     "selection_of",
     "status_of",
     "topic_rows",
     "traceback_of",
     "up_document",
     "validated",
+    "verified_projections",
 ]

@@ -1,4 +1,4 @@
-"""The clients of a home: who may come to its bus, what they may do, and until when."""
+"""The clients of a home: who may connect to its bus, what they may do, and until when."""
 
 import os
 import time
@@ -100,15 +100,15 @@ class Wanted(msgspec.Struct):
 
 
 def clients_of(home: Home) -> list[ClientDocument]:
-    """The clients that may come to the bus of *home*."""
+    """The clients that may connect to the bus of *home*."""
     return [_document(grant.given) for grant in _grants(home).clients()]
 
 
 def client_of(home: Home, name: str) -> ShownDocument:
-    """One client with all that it has at the hub, and that revoking it would remove.
+    """One client with everything it has at the hub, all of which a revocation removes.
 
     Raises:
-        NotFoundError: There is none of that name.
+        NotFoundError: There is no client of that name.
     """
     given = found(_grants(home), name).given
     shown = msgspec.structs.asdict(_document(given))

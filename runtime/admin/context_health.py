@@ -1,4 +1,4 @@
-"""The health of an execution's context as its prompts come."""
+"""The health of an execution's context after each prompt."""
 
 import time
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from cortex.runtime.context.prompt_log import Health, health_of, prompts_of_one
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 
-ENDED: Final = ("completed", "failed", "cancelled", "halted")  # as far as nobody resumes it
+ENDED: Final = ("completed", "failed", "cancelled", "halted")  # unless it is resumed
 LOOK_S: Final = 0.25  # how often the log is looked at
 
 
@@ -22,7 +22,7 @@ class FollowedContext:
         self.status = ""
 
     def prompts(self) -> Iterator[Health | None]:
-        """The health after each new prompt; None where there is no prompt yet."""
+        """The health after each new prompt; None if there is no prompt yet."""
         last = -1
         while self.status not in ENDED:
             # Opened anew each time: its owner is another process, and the log may come later.
@@ -38,7 +38,7 @@ class FollowedContext:
                 time.sleep(LOOK_S)
 
     def _look(self, history: History) -> None:
-        """Learn how it stands, before its prompts are read: none comes once it has ended."""
+        """Read its status before its prompts: after its end no prompt can follow."""
         if self._asked and not self._known:
             self._known = history.execution_id(self._asked)
         if self._known:

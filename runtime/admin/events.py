@@ -3,12 +3,11 @@
 import time
 from collections.abc import Iterator
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
-from cortex.bus import FOREIGN, Recorded, as_map
+from cortex.bus import FOREIGN, Recorded, TopicGlob, as_map
 from cortex.bus.events import ComponentFailed, EffectUnknown
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, iso, parse_time
@@ -17,7 +16,7 @@ from cortex.runtime.projections import Selection
 from cortex.runtime.sessions import ArgumentError
 
 TRACED = frozenset((ComponentFailed.topic_name(), EffectUnknown.topic_name()))
-LOOK_S = 0.2  # how often a followed log is looked at; it is read beside its owner, who wakes nobody
+LOOK_S = 0.2  # polling interval of a followed log; it is read beside its owner, without wakeups
 
 
 class EventLine(msgspec.Struct):
@@ -36,6 +35,8 @@ class EventLine(msgspec.Struct):
     key: str | None
     body: dict[str, Any]
     traceback: str | None = None  # with --traceback, of what failed
+    subject: str | None = None  # the id of whose personal data it has
+    erased: bool = False  # placeholders are in its personal fields, which cannot be read any more
 
 
 def event_line(record: Recorded, traceback: str | None = None) -> EventLine:
@@ -54,6 +55,8 @@ def event_line(record: Recorded, traceback: str | None = None) -> EventLine:
         record.key,
         as_map(record),
         traceback,
+        record.subject,
+        record.erased,
     )
 
 
@@ -66,6 +69,8 @@ def selection_of(
     execution: str = "",
     source: str = "",
     key: str = "",
+    stream: str = "",
+    caused_by: int | None = None,
 ) -> Selection:
     """The events that a person asks for, by times such as "1h" and the beginning of an id.
 
@@ -83,6 +88,8 @@ def selection_of(
         execution=history.execution_id(execution) if execution else "",
         source=source,
         key=key,
+        stream=stream,
+        cause=caused_by or 0,
     )
 
 
@@ -97,7 +104,7 @@ def coming_events(home: Home, after: int) -> Iterator[Recorded]:
 
 
 def traceback_of(history: History, record: Recorded) -> str | None:
-    """What is kept of the exception that *record* is about; None where it is about none."""
+    """The stored details of the exception in *record*; None if it has none."""
     digest = as_map(record).get("trace") if record.topic in TRACED else None
     if not digest:
         return None
@@ -110,7 +117,7 @@ def traceback_of(history: History, record: Recorded) -> str | None:
 def _check_topic(history: History, topic: str) -> None:
     """Refuse a topic that no event has; one that a plugin brings may have none yet."""
     topics = [cls.topic_name() for cls in history.vocabulary]
-    if topic.startswith(FOREIGN) or any(fnmatchcase(each, topic) for each in topics):
+    if topic.startswith(FOREIGN) or any(map(TopicGlob((topic,)).matches, topics)):
         return
     if next(history.select(Selection(topics=(topic,))), None):
         return  # of a version that knew it

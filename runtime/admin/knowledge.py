@@ -1,4 +1,4 @@
-"""The knowledge of a home: its index, what is found in it, and the topics of its files."""
+"""The knowledge of a home: its index, searches, and the topics of its files."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ class IndexDocument(msgspec.Struct):
 
 
 class TopicRow(msgspec.Struct):
-    """A topic and the file that it stands for."""
+    """A topic and its file."""
 
     topic: str
     scope: str
@@ -44,9 +44,9 @@ def index_knowledge(home: Home) -> IndexDocument:
 
 
 def find_knowledge(
-    home: Home, question: str, limit: int, under: tuple[str, ...] = ()
+    home: Home, question: str, limit: int | None = None, under: tuple[str, ...] = ()
 ) -> SearchResult:
-    """The passages that fit *question* best, under these topics alone.
+    """The passages that fit *question* best, under these topics alone; *limit*, or the usual.
 
     Raises:
         NotFoundError: One of *under* has no file in it or below it.
@@ -54,7 +54,9 @@ def find_knowledge(
     with _opened(home) as opened:
         opened.update(keep=_keep_in(home))
         _check_under(under, opened.topics() if under else ())
-        return opened.find(question, limit, under=under)
+        if limit is None:
+            return opened.find(question, under=under)
+        return opened.find(question, limit, under=under, tokens=None)
 
 
 def knowledge_statistics(home: Home) -> Statistics:

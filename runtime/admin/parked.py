@@ -1,14 +1,15 @@
-"""Events that a component gave up: which is meant, and letting it handle one once more."""
+"""Finds parked events, and asks components to retry them."""
 
 import time
 
+from cortex.bus import steady_s
 from cortex.bus.events import ComponentDrop, ComponentRetry
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import NotFoundError, RefusedError
 from cortex.runtime.serving import ParkedEvent, parked_of
 from cortex.runtime.sessions import Session
 
-RETRY_S = 60.0  # within which a component has to come to it
+RETRY_S = 60.0  # within which a component has to reach the event
 LOOK_S = 0.05
 QUIET_S = 2.0  # after which it is said what is waited for
 
@@ -16,14 +17,14 @@ QUIET_S = 2.0  # after which it is said what is waited for
 def retry_parked(
     session: Session, position: int, component: str = ""
 ) -> tuple[str, list[ParkedEvent]]:
-    """Let the component that gave up an event handle it once more.
+    """Ask the component that parked an event to retry it.
 
     Returns:
         The component, and the event if it was given up again.
 
     Raises:
         NotFoundError: No such event is parked.
-        RefusedError: Several components gave it up, or it cannot be handled again, or not in time.
+        RefusedError: Several components parked it, or it cannot be retried, or not in time.
     """
     event = _parked(session.history, position, component)
     if not event.retry:  # it takes work, subscribes to something else, or is gone
@@ -44,7 +45,7 @@ def drop_parked(
 
     Raises:
         NotFoundError: No such event is parked.
-        RefusedError: Several components gave it up.
+        RefusedError: Several components parked it.
     """
     event = _parked(session.history, position, component)
     session.publish(ComponentDrop(component=event.component, position=position, note=note))
@@ -69,11 +70,11 @@ def _parked(history: History, position: int, component: str) -> ParkedEvent:
 
 def _until_handled(session: Session, component: str, position: int) -> None:
     """Wait until *component* has come past *position*."""
-    began = time.monotonic()
+    began = steady_s()
     until, said = began + RETRY_S, False
-    while time.monotonic() < until:
-        if not said and time.monotonic() > began + QUIET_S:
-            session.front.note(f"waits for {component} to come to it, {RETRY_S:.0f} s at most")
+    while steady_s() < until:
+        if not said and steady_s() > began + QUIET_S:
+            session.front.note(f"waits for {component} to reach the event, {RETRY_S:.0f} s at most")
             said = True
         session.check()
         standings = session.log.state().standings

@@ -1,4 +1,4 @@
-"""The processes of a home as programs are shown them: rows, what was found, what one is made of."""
+"""The processes of a home, for programs: rows, search results, and one with its parts."""
 
 import msgspec
 
@@ -68,7 +68,7 @@ def inspected(catalog: Catalog, name: str, version: int | None = None) -> Inspec
     """A process with all its parts.
 
     Raises:
-        NotFoundError: There is none of that name and version.
+        NotFoundError: There is no process of that name and version.
     """
     compiled = catalog.get(name, version)
     linked = catalog.linked(compiled)

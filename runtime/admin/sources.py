@@ -1,4 +1,4 @@
-"""What the compiler says of sources of processes, without running anything."""
+"""Compiles sources of processes for their diagnostics, without running anything."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ UNSERVED = ("P401", "P402")
 
 
 class ValidateDocument(msgspec.Struct):
-    """What the compiler says of the sources that were named."""
+    """The diagnostics of the named sources."""
 
     files: list[str]
     errors: int
@@ -104,7 +104,7 @@ class _Checker:
 
 
 def _with_absent(diagnostic: Diagnostic) -> Diagnostic:
-    """What is unknown here may be served by somebody whom only a hub knows, and none is up."""
+    """A name that is unknown here may be known to a hub, and no hub is up."""
     if diagnostic.code not in UNSERVED or diagnostic.fix:
         return diagnostic
     return replace(

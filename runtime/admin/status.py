@@ -1,4 +1,4 @@
-"""A home and the hub on it: who is connected, who is behind, how fast the log grows."""
+"""A home and the hub on it: connections, delays, and the growth of the log."""
 
 import time
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from cortex.bus import clock_behind_ns
+from cortex.bus import SystemClock, clock_behind_ns, steady_s
 from cortex.bus.events import RuntimeAnswer, RuntimeGet, RuntimeStarted
+from cortex.runtime.audit import AuditError, Cosigning, Standing
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import ConfigError, Home, iso
 from cortex.runtime.log import EventLog, LogMissingError, no_room
@@ -65,7 +66,7 @@ class StatusDocument(msgspec.Struct):
     pid: int | None
     version: str | None  # of Cortex
     since: str | None  # UTC
-    urls: list[str]  # as clients write them, with the fingerprint where there is one
+    urls: list[str]  # as clients write them, with the fingerprint, if any
     events: int  # position of the newest
     clock_behind_s: float  # how far this machine's clock is behind the newest event
     rates: list[Rate]
@@ -75,6 +76,7 @@ class StatusDocument(msgspec.Struct):
     plugins: list[PluginRow]  # that are to run, and those that could not
     failing: list[Failing]  # components that could not handle an event since they started
     silent_servers: list[SilentServer]  # servers of tools that offer none
+    witnesses: list[Standing]  # of the log, how far each has cosigned, and whether it counts
 
     @property
     def disk_full(self) -> bool:
@@ -88,7 +90,7 @@ class UpDocument(msgspec.Struct):
     home: str
     pid: int
     urls: list[str]
-    fingerprint: str  # of the certificate shown on tls+tcp://; empty where there is none
+    fingerprint: str  # of the certificate shown on tls+tcp://; empty if there is none
     version: str
     not_ready: list[NotReady]  # sources that do not compile, processes that are unlinked
 
@@ -119,19 +121,27 @@ def status_of(home: Home) -> StatusDocument:
         events=events,
         clock_behind_s=behind_s,
         rates=rates,
+        witnesses=_witnesses(home),
         clients=[client for client in clients if client.name != own],  # not who asks
         subscriptions=subscriptions,
         **_told(home),
     )
 
 
+def _witnesses(home: Home) -> list[Standing]:
+    try:
+        return Cosigning(home).standings()
+    except AuditError:
+        return []  # unknown here; `cortex audit witness list` says why
+
+
 def _told(home: Home) -> dict[str, Any]:
-    """What the log says of what does not work."""
+    """The problems that the log reports."""
     with History.open(home) as history:
         try:
             silent = silent_servers_of(history)
         except ConfigError:
-            silent = []  # which there are, nobody can tell; `doctor` does
+            silent = []  # unknown here; `doctor` reports them
         plugins = [
             PluginRow(name, how.state, how.load.version if how.load else "", how.reason)
             for name, how in sorted(plugins_of(history).items())
@@ -159,14 +169,14 @@ def _standing(home: Home) -> tuple[int, float, list[Rate], list[SubscriptionRow]
         state, now_ns = log.state(), time.time_ns()
         behind_ns = clock_behind_ns(state.time_ns, now_ns)
         rates = rates_of(log, state.head, now_ns + behind_ns)
-        subscriptions = subscriptions_of(log, state, time.monotonic_ns())
+        subscriptions = subscriptions_of(log, state, SystemClock().monotonic_ns())
         return state.head, behind_ns / 1e9, rates, subscriptions
     finally:
         log.close()
 
 
 def up_document(home: Home, note: Note) -> UpDocument:
-    """The hub that says of itself what is in *note*, and what of its home it cannot run."""
+    """The hub that *note* describes, and what it cannot run of its home."""
     with History.open(home) as history:
         not_ready = not_ready_of(history)
     urls = [note.url, *note.urls]
@@ -174,15 +184,16 @@ def up_document(home: Home, note: Note) -> UpDocument:
 
 
 def plugins_at_start(home: Home) -> dict[str, PluginFared]:
-    """The plugins that start with the hub, as they stand once all of them have, or soon after."""
-    until = time.monotonic() + PLUGINS_S
+    """The plugins that start with the hub, and their state after that, or after a while."""
+    until = steady_s() + PLUGINS_S
     while True:
         with History.open(home) as history:
             begun = max((r.position for r in history.select(STARTS)), default=0)
+            # Before `said`: what ends between the two is said then, and no longer wanted.
+            wanted = {name for name, how in plugins_of(history).items() if how.load is not None}
             said = {r.stream.partition("/")[2] for r in history.select(OF_PLUGINS, begun)}
             fared = plugins_of(history)
-        wanted = {name for name, how in fared.items() if how.load is not None}
-        if wanted <= said or time.monotonic() > until:
+        if wanted <= said or steady_s() > until:
             starting = {name: PluginFared("starting") for name in wanted - said}
             known = {name: fared[name] for name in said & fared.keys()}
             return dict(sorted({**starting, **known}.items()))

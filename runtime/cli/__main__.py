@@ -1,4 +1,4 @@
-"""`python -m cortex.runtime.cli`, for whoever starts the command without its script."""
+"""`python -m cortex.runtime.cli`: the command without its installed script."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Names for the completion of a shell: quick, reading alone, and silent where anything is wrong."""
+"""Names for the completion of a shell: quick, read-only, and silent on every error."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ def _completing(find: Found) -> Callable[..., list[CompletionItem]]:
     ) -> list[CompletionItem]:
         try:
             return list(find(home_at(context.params.get("home")), incomplete, context))
-        except Exception:  # noqa: BLE001  # whoever presses TAB must not get a traceback
+        except Exception:  # noqa: BLE001  # pressing TAB must not show a traceback
             return []
 
     return complete
@@ -70,7 +70,7 @@ def _runnable(home: "Home", incomplete: str, context: click.Context) -> Iterator
 
 def _inputs(home: "Home", incomplete: str, context: click.Context) -> Iterator[CompletionItem]:
     """Inputs of the process that the command line names, as its source or the log has them."""
-    # An option that still lacks its value keeps click from sorting out what stands before it.
+    # An option that still lacks its value keeps click from parsing the words before it.
     named = context.params.get("process") or next(iter(context.args), "")
     given = {each.partition("=")[0] for each in context.params.get("inputs") or ()}
     for name, help_ in _declared(home, named):

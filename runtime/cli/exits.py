@@ -1,4 +1,4 @@
-"""What the command ends with; part of its interface, so numbers are never given a new meaning."""
+"""The exit codes: part of the interface, so a number never gets a new meaning."""
 
 OK = 0
 FAILED = 1
@@ -12,22 +12,23 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 TERMINATED = 143
 
-NOT_TEXT = "surrogates not allowed"  # as Python says of a folder's name that is not UTF-8
+NOT_TEXT = "surrogates not allowed"  # Python's error for a folder name that is not UTF-8
 
 MEANINGS = {
     OK: "done; an execution completed",
     FAILED: "the execution failed, halted or was cancelled; a source has errors",
     USAGE: "the command line is wrong, or names what is not UTF-8",
-    NOT_FOUND: "what was named is not there, or several fit",
+    NOT_FOUND: "the named object does not exist, or several match",
     UNUSABLE: "the home cannot be used: its config.toml, log, blobs or components (`cortex doctor` "
     "says more), or its hub went away",
     WAITING: "an execution waits: for a person's answer, at a breakpoint, or because it was paused",
     UNTRUSTED: "the home is not trusted, so nothing of it runs: `cortex trust --show` says what "
     "would",
-    DEFECT: "a defect of Cortex; `CORTEX_DEBUG=1` shows where",
+    DEFECT: "a defect of Cortex, or of a command that another package adds, which is named then; "
+    "`CORTEX_DEBUG=1` shows where",
     INTERRUPTED: "interrupted by Ctrl-C; a running execution was paused",
-    BROKEN_PIPE: "whoever read the output went away, as `head` does",
-    TERMINATED: "ended by SIGTERM; an execution on a hub goes on, another when it is resumed",
+    BROKEN_PIPE: "the reader of the output closed it, as `head` does",
+    TERMINATED: "ended by SIGTERM; an execution on a hub continues, another one when it is resumed",
 }
 
 _CODES = {
@@ -39,13 +40,13 @@ _CODES = {
 
 
 def exit_code(ending: str) -> int:
-    """What a command that followed an execution to this `Ending` ends with."""
+    """The exit code of a command that followed an execution to this `Ending`."""
     return _CODES.get(ending, FAILED)
 
 
 def exit_code_of(error: BaseException) -> int:
     """The code that the command ends with when *error* reaches it."""
-    # Here, not at the top: `cortex --help` gets along without the bus.
+    # Here, not at the top: `cortex --help` does not need the bus.
     from cortex.bus import CortexError, LogError
     from cortex.runtime.kernel import HomeError, ManifestError, NotReadyError
     from cortex.runtime.log import BlobError

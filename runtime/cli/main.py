@@ -1,4 +1,4 @@
-"""The entry point: runs a command, and turns whatever comes back into an exit code."""
+"""The entry point: runs a command, and turns its result or error into an exit code."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return exits.BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         return exits.INTERRUPTED
-    except Exception as error:  # a command's failure is one line, whatever it was
+    except Exception as error:  # every failure of a command is printed as one line
         if os.environ.get(DEBUG):
             raise
         with contextlib.suppress(BrokenPipeError):

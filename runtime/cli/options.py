@@ -58,6 +58,22 @@ with_workspace = click.option(
     default=".",
     help="The folder that the work is about [default: .].",
 )
+
+
+def _subject(_context: click.Context, _option: click.Parameter, name: str | None) -> str:
+    # A variable of a shell that was never set would have everything recorded in clear for ever.
+    if name is not None and not name.strip():
+        raise click.BadParameter("is empty: name a person, or leave it out")
+    return name or ""
+
+
+with_subject = click.option(
+    "--subject",
+    callback=_subject,
+    metavar="NAME",
+    help="Whose personal data it is about: all that is recorded of it is encrypted, and "
+    "`cortex audit erase NAME` makes it unreadable.",
+)
 with_running = with_options(
     click.option("-y", "--yes", is_flag=True, help="Answer every question with yes."),
     click.option("-q", "--quiet", is_flag=True, help="Do not show progress."),
@@ -89,10 +105,10 @@ def with_home(function: Function) -> Function:
 
 
 def with_any_home(function: Function) -> Function:
-    """The same for a command that has something to say where nobody has made a home yet.
+    """The same for a command that also works without a home.
 
-    Or one that makes the home where it needs one. A home that was named has to be there all the
-    same: else its name is wrong, and what is asked for would be done in an empty home instead.
+    Or one that makes the home if it needs one. A home that was named must exist all the same:
+    otherwise a mistyped name would make the command work in an empty home.
     """
     return _with_home(function, lambda home, named: home.require() if named else None)
 
@@ -105,6 +121,27 @@ def at_home(function: Function) -> Function:
 def at_any_home(function: Function) -> Function:
     """Add --home, as `with_any_home` does, and --json."""
     return with_any_home(with_screen(function))
+
+
+def with_past(function: Function) -> Function:
+    """Add --at; the command, below `at_home`, gets the `Home` as it was then."""
+
+    @wraps(function)
+    def call(*args: Any, at: str, home: "Home", screen: Screen, **options: Any) -> Any:
+        if at:
+            from cortex.runtime.projections import position_at
+
+            home = home.at(position_at(home, at))
+            screen.note(f"as of position {home.as_of:,}", "dim")
+        return function(*args, home=home, screen=screen, **options)
+
+    option = click.option(
+        "--at",
+        default="",
+        metavar="POSITION|TIME",
+        help="Show it as it was at this position of the log, or at this time.",
+    )
+    return option(call)  # type: ignore[return-value]  # it takes the place of *function*
 
 
 def _with_home(function: Function, accept: "Callable[[Home, bool], None]") -> Function:
@@ -155,7 +192,7 @@ def question_of(words: tuple[str, ...]) -> str:
 
 
 def home_at(path: Path | None) -> "Home":
-    """The home at *path*, else as --home names it before the command, else by where one stands."""
+    """The home at *path*, else the one of --home before the command, else of the working folder."""
     from cortex.runtime.kernel import Home
 
     named = named_home(path)

@@ -1,19 +1,18 @@
-"""What came of an execution, for people: the result, the contexts, and where to read on."""
+"""The outcome of an execution, for people: its result, its contexts, and what to read next."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from cortex.runtime.executions import ITEMS
 from cortex.runtime.executions.view import (
     BREAKPOINT,
     ExecutionDocument,
-    GivenAnswer,
     ItemRow,
     chosen_line,
     context_line,
     dialogue_line,
-    edit_line,
+    facts_of,
     failed_items,
     hints_of,
     is_at_goal,
@@ -22,11 +21,11 @@ from cortex.runtime.executions.view import (
     named_values,
     review_of,
     scalars,
+    taken_line,
     task_first,
     unedited_line,
 )
-from cortex.runtime.kernel import duration, local, many, parse_time
-from cortex.runtime.models import dollars
+from cortex.runtime.kernel import duration
 
 from .screen import Screen
 
@@ -34,18 +33,11 @@ CONTEXTS = 3  # the newest of each step
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
 NO_MODEL = "no model was asked"
 ADD_ONE = "the answer is quoted from the context; [models] in config.toml says which are asked"
-# What a person said to a gate, or about an effect of unknown outcome.
-_SAID = {
-    "approved": "approved",
-    "denied": "denied",
-    "happened": "that it happened",
-    "again": "to do it again",
-}
 _STYLES = {"completed": "bold green", "paused": "bold yellow", "running": "bold"}
 
 
 def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
-    """Print how *document* ended and how to go on; as JSON, the document itself."""
+    """Print how *document* ended and how to continue; as JSON, the document itself."""
     screen.document(document)
     if document.status == "completed":
         _show_result(screen, document)
@@ -57,19 +49,22 @@ def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
     if document.status == "completed":
         screen.line("completed", _STYLES["completed"])
     if document.worktree:
-        screen.paragraph(f"its work tree is {document.worktree}")
+        screen.paragraph(f"its worktree is {document.worktree}")
     screen.line(
         f"execution {document.id}  {document.process or 'ad-hoc work'}  "
-        f"{duration(document.duration_s)}  {_taken(document)}"
+        f"{duration(document.duration_s)}  {taken_line(document)}"
     )
     screen.lines(hints_of(document), "cyan")
 
 
-def show_execution(screen: Screen, document: ExecutionDocument) -> None:
-    """Print what *document* was given, how its steps went and what came of it."""
+def show_execution(screen: Screen, document: ExecutionDocument, *, past: bool = False) -> None:
+    """Print the inputs, steps and result of *document*.
+
+    Also how to continue, unless it shows the *past*.
+    """
     screen.document(document)
     screen.line(f"execution {document.id}  {document.status}", _style_of(document))
-    screen.facts(_facts(document))
+    screen.facts(facts_of(document))
     _show_named(screen, "inputs", document.inputs)
     _show_items(screen, document)
     if document.steps:
@@ -81,12 +76,13 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     _show_named(screen, "outputs", document.outputs)
     _show_contexts(screen, document)
     _show_prompt(screen, document, None)
-    screen.line()
-    screen.lines(hints_of(document), "cyan")
+    if not past:
+        screen.line()
+        screen.lines(hints_of(document), "cyan")
 
 
 def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) -> None:
-    """What would be sent, where a breakpoint stands before it."""
+    """The prompt that a breakpoint is holding back."""
     lines = task_first(document.prompt) if document.person else document.prompt.splitlines()
     if not lines:
         return
@@ -141,7 +137,7 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
 
 
 def _show_next(screen: Screen, document: ExecutionDocument) -> None:
-    """What is done once it goes on."""
+    """What will run when it continues."""
     if document.next is None:
         return
     does = f"step {document.next.step} continues with {document.next.does}"
@@ -199,47 +195,6 @@ def _show_named(screen: Screen, name: str, values: dict[str, Any]) -> None:
     if values:
         screen.line(name)
         screen.lines(named_values(values, "  "))
-
-
-def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
-    version = f" version {document.version}" if document.version else ""
-    requested = local(parse_time(document.requested, 0))
-    at_work = document.status == "running" and not document.waiting
-    yield "process", f"{document.process or 'ad-hoc work'}{version}"
-    yield "goal", document.goal
-    yield "workspace", document.workspace
-    yield "work tree", document.worktree
-    yield "at work", document.step if at_work else ""
-    yield "reason", document.reason
-    yield "waiting", _waiting(document)
-    yield "asks", document.question
-    yield "may do", ", ".join(document.may)
-    yield "verdict", document.verdict
-    yield "asked by", document.requested_by
-    for given in document.answers:
-        note = f": {given.note}" if given.note else ""
-        yield "answered", f"{_answer(given)} by {given.by}{note}"
-    for edit in document.edits:
-        yield "changed", edit_line(edit)
-    took = f"took {duration(document.duration_s)}, {_taken(document)}"
-    yield "requested", f"{requested}, {took}"
-
-
-def _waiting(document: ExecutionDocument) -> str:
-    at = f"{document.step}: " if document.step else ""
-    return f"{at}{document.waiting}" if document.waiting else ""
-
-
-def _answer(given: GivenAnswer) -> str:
-    said = _SAID.get(given.answer, "in a model's place")
-    void = "" if given.counted else ", which the gate does not take,"
-    return f"{said} at {given.step}{void}" if given.step else f"{said}{void}"
-
-
-def _taken(document: ExecutionDocument) -> str:
-    most = "" if document.max_cost is None else f" of {dollars(document.max_cost)}"
-    cost = f", {dollars(document.cost)}{most}" if document.cost or most else ""
-    return f"{many(document.tokens, 'token')}{cost}"
 
 
 def _style_of(document: ExecutionDocument) -> str:

@@ -1,4 +1,4 @@
-"""How a manifest, a difference and statistics of prompts read on a screen."""
+"""Prints manifests, differences and statistics of prompts."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -42,7 +42,7 @@ def digest_shown(digest: str) -> str:
 
 
 def show_manifest(screen: Screen, document: PromptDocument) -> None:
-    """A manifest: its items, then what they come to."""
+    """A manifest: its items, then their totals."""
     manifest = document.manifest
     screen.rows(manifest.items, ITEMS, known=True)
     screen.line()
@@ -62,6 +62,8 @@ def _remarks(document: PromptDocument) -> Iterator[tuple[str, str, str]]:
     manifest = document.manifest
     stretches = ", ".join(f"{each.stretch} {each.tokens:,}" for each in manifest.segments)
     yield "counted", counting_of(manifest), ""
+    if manifest.framing:
+        yield "framing", f"about {many(manifest.framing, 'token')} more around what is sent", ""
     yield "stretches", f"{stretches}; {manifest.strategy}", ""
     for each in manifest.declared:
         shed = f"{many(each.shed, 'token')} dropped, {each.rewritten:,} written again"
@@ -109,6 +111,8 @@ def show_diff(screen: Screen, found: PromptDiff, *, texts: bool) -> None:
     screen.line(f"{found.tokens:+,} tokens{sections and ': '}{sections}")
     screen.line(f"both begin with the same {found.shared:,} characters")
     screen.lines(found.epochs)
+    if len(set(found.compilers)) > 1:
+        screen.line("compiler version {} made the first, {} the second".format(*found.compilers))
     for own in found.own:
         screen.line()
         screen.line(f"other text    the {own.section} itself  {own.tokens:+,} tokens", "bold")

@@ -1,8 +1,7 @@
 """Where a command writes: a table for people, tab-separated text on a pipe, JSON when asked.
 
-A list of documents is printed by its columns: `{"client": "name", "since": lambda row: ...}` says
-for each header which field, or what of a document, stands below it. JSON is the documents as they
-are.
+Columns choose what is printed of documents: `{"client": "name", "since": lambda row: ...}` gives
+for each header a field, or a function of the document. JSON prints the documents unchanged.
 """
 
 import os
@@ -11,7 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import click
 import msgspec
@@ -26,21 +25,30 @@ _CONTROL = re.compile(
 )
 
 SAID = "cortex.said"  # in a context's `meta`, once a command printed its document
-PAGE = 100  # columns where there is no terminal
+PAGE = 100  # columns without a terminal
 LEAST = 30  # columns for a text, however far it is set in
-GAP = 2  # columns between those of a table
-ABOUT = 20  # columns for what a row is about, while others can give way
-NARROWEST = 8  # columns of any other that gives way
+STEP = "  "  # by which a tree without a terminal is set in
 
 _PLAIN = {
     "is not a valid float range": "is not a number",
     "is not a valid integer range": "is not a whole number",
     "is not in the range x>=": "is less than ",
 }
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_WEIGHTS = ("bold", "dim")  # all else in a style is a colour
 
 STATES = {"ok": "green", "warn": "yellow", "fail": "red"}  # of a check
 Columns: TypeAlias = Mapping[str, str | Callable[[Any], str]]
+
+
+class Branch(NamedTuple):
+    """An entry of a tree."""
+
+    name: str
+    parent: str  # the name of the entry around it, which comes before it; "" at the top
+    columns: str  # what the tree has of each entry, in one width
+    text: str
+    style: str = ""
+    details: Sequence[str] = ()  # below the text
 
 
 class Screen:
@@ -85,42 +93,64 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Columns of the terminal; a width that reads well where there is none."""
+        """Columns of the terminal, or a readable width without one."""
         return shutil.get_terminal_size().columns if self.terminal else PAGE
 
     def cut(self, text: str, lines: int = 1) -> str:
         """*text* as far as it fits *lines* of the terminal, an ellipsis in place of the rest."""
-        most = self.width * lines
-        return f"{text[: most - 1]}…" if self.terminal and len(text) > most else text
+        if not self.terminal:
+            return text
+        from rich.cells import cell_len, set_cell_size
 
-    def table(self, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """A table, aligned on a terminal and separated by tabs on a pipe."""
-        if self.as_json:
-            return
-        if self.terminal:
-            _draw(headers, rows)
-            return
-        for row in ([header.upper() for header in headers], *rows):
-            click.echo("\t".join(re.sub(r"\s+", " ", clean(cell)).strip() for cell in row))
+        most = self.width * lines
+        return text if cell_len(text) <= most else f"{set_cell_size(text, most - 1)}…"
 
     def rows(
         self, found: Sequence[Any], columns: Columns, *, empty: str = "", known: bool = False
     ) -> None:
-        """A list of documents: as JSON, as a table, or the line *empty* where there is none.
+        """Print documents as JSON or as a table; without any, the line *empty*.
 
         Args:
             found: The documents.
-            columns: What of each is shown, by header.
-            empty: Where it is "", the headers stand alone.
-            known: They were printed as part of a document already.
+            columns: The field or function of each header.
+            empty: If "", the headers are printed alone.
+            known: The documents were already printed as part of another.
         """
         if not known:
             self.document(found)
+        if self.as_json:
+            return
         if found or not empty:
             cells = [[_cell(row, column) for column in columns.values()] for row in found]
-            self.table(tuple(columns), cells)
+            self._table(tuple(columns), cells)
         else:
             self.line(empty)
+
+    def _table(self, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        lines = [[" ".join(clean(cell).split()) for cell in row] for row in rows]
+        if self.terminal:
+            from .drawing import draw_table
+
+            draw_table(headers, lines, self.width)
+        else:
+            self.lines("\t".join(row) for row in (map(str.upper, headers), *lines))
+
+    def tree(self, branches: Iterable[Branch], margin: str = "") -> None:
+        """A tree: a terminal has the columns of its entries at the right, a pipe in front."""
+        if self.as_json:
+            return
+        if self.terminal:
+            from .drawing import draw_tree
+
+            draw_tree(branches, margin, self.width)
+            return
+        depths: dict[str, int] = {}
+        for each in branches:
+            depths[each.name] = depth = depths.get(each.parent, -1) + 1
+            lead = f"{STEP}{margin}{STEP * depth}"
+            self.line(f"{each.columns}{lead}{each.text}")
+            lead = f"{'':{len(each.columns)}}{lead}{STEP}"
+            self.lines(f"{lead}{line}" for text in each.details for line in text.splitlines())
 
     def lines(self, lines: Iterable[str], style: str = "") -> None:
         """Several lines."""
@@ -163,52 +193,12 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
-def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    # Here, not at the top: most commands draw no table, and rich takes its time to load.
-    from rich.cells import cell_len, set_cell_size
-
-    lines = [[clean(cell).replace("\n", " ") for cell in row] for row in (headers, *rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    words = [any(map(str.isalpha, "".join(column[1:]))) for column in zip(*lines, strict=True)]
-    widths = narrowed(widths, words, shutil.get_terminal_size().columns)
-    for number, row in enumerate(lines):
-        cells = [
-            set_cell_size(cell, width)
-            if cell_len(cell) <= width
-            else set_cell_size(cell, width - 1) + "…"
-            for cell, width in zip(row, widths, strict=True)
-        ]
-        text = (" " * GAP).join(cells).rstrip()
-        click.echo(_styled(text, "bold" if number == 0 else "", sys.stdout))
-
-
-def narrowed(widths: list[int], words: list[bool], most: int) -> list[int]:
-    """*widths* that fit *most* columns: one line a row.
-
-    What a row is about, the last column, gives way first, then the widest that holds words; an id,
-    the first, never does.
-    """
-    found = list(widths)
-    over = sum(found) + GAP * (len(found) - 1) - most
-    last = len(found) - 1
-    while over > 0:
-        inner = [n for n in range(1, last) if words[n] and found[n] > NARROWEST]
-        if found[last] > ABOUT or (not inner and found[last] > NARROWEST):
-            place = last
-        elif inner:
-            place = max(inner, key=found.__getitem__)
-        else:
-            break
-        found[place] -= 1
-        over -= 1
-    return found
-
-
 def _styled(text: str, style: str, stream: IO[str]) -> str:
     if not style or not is_terminal(stream) or os.environ.get("NO_COLOR"):
         return text
-    codes = ";".join(_STYLES[name] for name in style.split())
-    return f"\x1b[{codes}m{text}\x1b[0m"
+    words = style.split()
+    colour = next((word for word in words if word not in _WEIGHTS), None)
+    return click.style(text, colour, **{word: True for word in _WEIGHTS if word in words})
 
 
 def is_terminal(stream: IO[str]) -> bool:
@@ -226,7 +216,7 @@ class Failure(msgspec.Struct):
 
 
 class FailureDocument(msgspec.Struct):
-    """In place of the document that the command would have printed."""
+    """Printed in place of the command's own document, if the command failed."""
 
     error: Failure
 

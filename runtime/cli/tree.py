@@ -1,10 +1,13 @@
-"""The tree of commands; what `cortex --help` shows is here, a command's module is imported late."""
+"""The tree of commands; modules of commands are imported only when called."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+from .exits import DEFECT, exit_code_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -25,24 +28,36 @@ class Lazy(NamedTuple):
 
 
 COMMANDS = {
+    "audit": Lazy("audit:audit", "Sign, prove and check the log, and erase a person."),
+    "backup": Lazy("backup:backup", "Copy the home into FOLDER, a new one or an earlier backup."),
     "blobs": Lazy("storage:blobs", "Manage blobs: remove those that nothing names."),
     "client": Lazy("client:client", "Manage the clients of the bus, and what they may do."),
     "completion": Lazy("init:completion", "Print the completion script of SHELL."),
     "context": Lazy("context:context", "Show the context of an execution."),
     "ctx": Lazy("ctx:ctx", "Write data and prose in fewer tokens, for models to read."),
+    "debug": Lazy("debug:debug", "Show where an execution stands, and what would be sent next."),
+    "diff": Lazy("diff:diff", "Show where two histories part, and what each has from there."),
     "doctor": Lazy("status:doctor", "Check this installation, the home, its log and its blobs."),
     "down": Lazy("hub:down", "End the hub that is up on the home."),
     "events": Lazy("events:events", "Read the event log."),
     "execution": Lazy("execution:execution", "Show executions and control them."),
+    "export": Lazy("export:export", "Write the events of the log to FILE, for other tools."),
+    "import": Lazy("export:import_", "Make a home's log again from the export in FILE."),
+    "fork": Lazy("fork:fork", "Start a new execution from a recorded point of another."),
     "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),
     "knowledge": Lazy(
         "knowledge:knowledge", "Use knowledge: index it, find passages, list topics."
     ),
-    "log": Lazy("storage:log", "Check the state beside the event log: cursors and work."),
+    "log": Lazy("storage:log", "Check the state beside the event log, and archive its records."),
     "model": Lazy("model:model", "Show models, and check whether they answer."),
     "plugin": Lazy("cortex.plugins.cli:plugin", "Show plugins, load them with grants, write one."),
     "process": Lazy("process:process", "Show processes and check their sources."),
+    "projections": Lazy(
+        "projections:projections", "Show the projections of the log, and fold them again."
+    ),
     "prompt": Lazy("prompt:prompt", "Show prompts: what they contain, what was left out, and why."),
+    "replay": Lazy("replay:replay", "Decide again what was decided in an execution, and compare."),
+    "restore": Lazy("backup:restore", "Make the home again from the backup in FOLDER."),
     "run": Lazy("run:run", "Run a process, or work towards a goal without one."),
     "status": Lazy(
         "status:status", "Show whether a hub is up, who is connected, and how fast it is."
@@ -51,12 +66,21 @@ COMMANDS = {
     "trigger": Lazy("trigger:trigger", "Report an event, and run the process that answers it."),
     "trust": Lazy("trust:trust", "Trust a home that came from elsewhere, or withdraw trust."),
     "up": Lazy("hub:up", "Serve the home to other processes and other machines."),
+    "what-if": Lazy(
+        "what_if:what_if", "Run an execution again with something changed, and compare."
+    ),
     "worker": Lazy("worker:worker", "Host components in a separate process, connected to a hub."),
 }
 
 
 class RunAgainError(Exception):
     """What kept a command from being run is out of the way."""
+
+
+class AddedCommandError(click.ClickException):
+    """A command that another package adds is at fault."""
+
+    exit_code = DEFECT
 
 
 class Family(click.Group):
@@ -113,10 +137,13 @@ class CommandTree(Family):
         except Exception as error:
             if _trusted_now(error):
                 raise RunAgainError from error
+            fault = _fault_of_added(ctx.invoked_subcommand or "", error)
             if ctx.meta[AS_JSON]:
                 from .screen import show_failure
 
-                show_failure(ctx, error)
+                show_failure(ctx, fault or error)
+            if fault is not None:
+                raise fault from error
             raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
@@ -159,7 +186,7 @@ class CommandTree(Family):
 
 
 def _trusted_now(error: Exception) -> bool:
-    """Whether *error* is that a home was not trusted, and whoever is at the terminal trusts it."""
+    """Whether *error* is an untrusted home that the person at the terminal then trusts."""
     from cortex.runtime.access.trust import UntrustedHomeError
 
     if not isinstance(error, UntrustedHomeError):
@@ -167,6 +194,20 @@ def _trusted_now(error: Exception) -> bool:
     from .terminal import trusted_when_asked
 
     return trusted_when_asked(error)
+
+
+def _fault_of_added(name: str, error: Exception) -> AddedCommandError | None:
+    """That *error* is a fault of the command *name*, if another package adds that."""
+    if name in COMMANDS or isinstance(error, click.ClickException):
+        return None
+    added = _added().get(name)
+    if added is None or exit_code_of(error) != DEFECT:
+        return None
+    package = f"{added.dist.name} ({added.value})" if added.dist is not None else added.value
+    return AddedCommandError(
+        f"{type(error).__name__}: {error} -- this is a defect of the command {name}, which "
+        f"{package} adds; CORTEX_DEBUG=1 shows where it is"
+    )
 
 
 def _load(lazy: Lazy) -> click.Command:
@@ -208,11 +249,18 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     metavar="FOLDER",
     help="The home; you can also give it after the command.",
 )
+@click.option(
+    "--log-level",
+    type=click.Choice(("trace", "debug", "info", "warning", "error")),
+    help="Write log lines of this level and above to standard error.",
+)
 @click.pass_context
-def root(context: click.Context, home: Path | None) -> None:
+def root(context: click.Context, home: Path | None, log_level: str | None) -> None:
     """Run the work of LLM agents as compiled processes on an append-only event log.
 
     Every command takes --help; commands that show something take --json. The home is named by
     --home or CORTEX_HOME; else it is the nearest .cortex/ folder, else your own data folder.
     """
     context.meta[HOME] = home
+    if log_level:
+        os.environ["CORTEX_LOG"] = log_level  # also for the processes that it starts

@@ -1,1 +1,1 @@
-"""Logs of failures, source search, edits, work trees and programs: libraries that actors share."""
+"""Libraries that actors share: logs of failures, source search, edits, work trees and programs."""

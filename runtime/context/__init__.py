@@ -5,6 +5,18 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
+    from .blocks import (
+        COMPILER,
+        Message,
+        Parts,
+        PromptBlock,
+        framing_tokens,
+        line_of,
+        messages_of,
+        parts_of,
+        text_of,
+        tools_of,
+    )
     from .compiler import ContextCompiler
     from .errors import (
         ContextRefusedError,
@@ -14,6 +26,7 @@ if TYPE_CHECKING:
         ItemRepeatedError,
     )
     from .layout.fence import cut_middle
+    from .manifest import measure
     from .prompt import (
         EditNote,
         FixedPart,
@@ -25,18 +38,12 @@ if TYPE_CHECKING:
     )
     from .prompts.editing import edits_between
     from .prompts.inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
-    from .prompts.parts import Parts, split
-    from .prompts.passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
-    from .prompts.shapes import (
-        TextBlock,
-        anthropic_content,
-        anthropic_shape,
-        blocks_of,
-        openai_shape,
-    )
+    from .prompts.passages import Passage, ReadPrompt, ShownTexts, passages_of, shown_texts
+    from .prompts.texts import prompt_text, read_prompt, read_text
     from .provider_cache import Bill, CacheBlock, ProviderCache, bill_of
     from .request import (
         OFFERS,
+        SAID_OF_FOUND,
         Budgets,
         Edit,
         Item,
@@ -51,16 +58,18 @@ if TYPE_CHECKING:
         View,
         items_of,
     )
+    from .sanitise import sanitise
     from .segments import Epoch, Prefix, Segment
-    from .selection.sanitise import sanitise
     from .tokens import ENCODINGS, ByteCounter, Counter, TokenCounter, counter_for
     from .tracing import Note, PassTrace, ScoredChunk, Trace
 else:
     lazily(__name__)
 
 __all__ = [
+    "COMPILER",
     "ENCODINGS",
     "OFFERS",
+    "SAID_OF_FOUND",
     "Bill",
     "Budgets",
     "ByteCounter",
@@ -81,6 +90,7 @@ __all__ = [
     "Link",
     "Manifest",
     "ManifestEntry",
+    "Message",
     "Neutralised",
     "Note",
     "Offer",
@@ -90,6 +100,7 @@ __all__ = [
     "PassedOver",
     "Prefix",
     "Prompt",
+    "PromptBlock",
     "PromptStep",
     "ProviderCache",
     "ReadPrompt",
@@ -98,27 +109,31 @@ __all__ = [
     "Segment",
     "ShownTexts",
     "Strategy",
-    "TextBlock",
     "TokenCounter",
     "Tool",
     "Trace",
     "Turn",
     "TurnPart",
     "View",
-    "anthropic_content",
-    "anthropic_shape",
     "bill_of",
-    "blocks_of",
     "counter_for",
     "cut_middle",
     "edits_between",
+    "framing_tokens",
     "items_of",
     "keep_inputs",
-    "openai_shape",
+    "line_of",
+    "measure",
+    "messages_of",
+    "parts_of",
+    "passages_of",
+    "prompt_text",
     "read_inputs",
     "read_prompt",
+    "read_text",
     "sanitise",
     "shown_texts",
-    "split",
+    "text_of",
     "texts_of_inputs",
+    "tools_of",
 ]

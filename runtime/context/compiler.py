@@ -5,11 +5,12 @@ from collections import Counter as Tally
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
+from .blocks import encode, with_breakpoints
 from .errors import ContextRefusedError
 from .history.pieces import Fitted, make_piece
 from .history.recall import recall, room_for_recall
 from .history.turns import fit_turns, kept_for_turns
-from .layout.keep import begins, behind, declare, overgrown
+from .keep import begins, behind, declare, overgrown
 from .layout.render import (
     Fixed,
     Placed,
@@ -23,18 +24,17 @@ from .layout.render import (
 )
 from .layout.tools import rank_tool
 from .manifest import Account, Measured, account, measure
+from .material import Choice, Clean, Left, Ranked, Sized, chars_of, clean, deduplicate
 from .prompt import PassedOver, Prompt
 from .prompts.editing import Edits
 from .request import Bounds, Request, Section, View, bounds
 from .segments import Prefix, Why
-from .selection.compress import MOST_CHARS, UNTRIED, Compressor, cost, kind_of
-from .selection.fit import Choice, Sized, chars_of, fit, size
+from .selection.compress import MOST_CHARS, PROSE, UNTRIED, Compressor, cost, kind_of
+from .selection.fit import fit, reserve, size
 from .selection.gather import gather, scope
 from .selection.item_index import Views
-from .selection.material import Clean, Left, Ranked, clean, deduplicate
 from .selection.preselect import preselect
-from .selection.rank import question_of, rank
-from .selection.room import reserve
+from .selection.rank import in_form, question_of, rank
 from .tokens import CountedOnce, Counter, TokenCounter
 from .trace_notes import (
     notes_of,
@@ -48,15 +48,14 @@ from .trace_notes import (
 from .tracing import Trace, Watch
 
 PIECES_KEPT: Final = 512  # of turns
-COUNTED_SHARE: Final = 12  # characters a token of the window, beyond which no item can be in whole
-COMPRESSED_SHARE: Final = 3  # times the window: how much is compressed in the hope that it fits
-CROWDED_SHARE: Final = 6  # the same of a whole class of priority: it is not counted to find out
-HOPE: Final = 0.4  # of its tokens: an item that is too long even then is not compressed
-ROUNDS: Final = 3  # of fitting with compressed items, before those that do not fit stay as they are
+COUNTED_SHARE: Final = 12  # characters a token of the window; a longer item cannot fit whole
+COMPRESSED_SHARE: Final = 3  # times the window: how much text compression is tried on
+CROWDED_SHARE: Final = 6  # the same for a whole priority class, which is then not counted
+HOPE: Final = 0.4  # share of its tokens: prose that would not fit at this size is not condensed
 
 
 class _Looked(NamedTuple):
-    """What the passes before the fit leave."""
+    """The state after the passes before the fit."""
 
     cleans: list[Clean]
     sized: list[Sized]
@@ -68,50 +67,59 @@ class _Chosen(NamedTuple):
     choices: list[Choice]
     left: list[Left]
     measured: Measured
+    forms: frozenset[str] = frozenset()  # items in another form
 
     def noting(self, untried: set[str]) -> "_Chosen":
-        """The same, with why items that might have been compressed were not."""
+        """The same, with the reasons why items were not compressed."""
 
         def why(item_id: str, reason: str) -> str:
             return f"{reason}; {UNTRIED}" if item_id in untried else reason
 
         choices = [c._replace(reason=why(c.ranked.item.id, c.reason)) for c in self.choices]
         left = [each._replace(reason=why(each.item.id, each.reason)) for each in self.left]
-        return _Chosen(choices, left, self.measured)
+        return _Chosen(choices, left, self.measured, self.forms)
+
+
+def _forms_of(sized: list[Sized]) -> frozenset[str]:
+    return frozenset(each.ranked.item.id for each in sized if each.ranked.form)
+
+
+def _best_first(sized: list[Sized]) -> list[Sized]:
+    return sorted(sized, key=lambda each: (-each.ranked.score, each.ranked.item.id))
 
 
 class ContextCompiler:
-    """Compiles prompts under one way of counting tokens; safe to share by threads.
+    """Compiles prompts with one token counter; thread-safe.
 
     Passes: gather, scope, preselect, sanitise, deduplicate, rank, fit, compress, place, render.
-    Each is a pure function that can be called alone; `trace` gives what it saw, did and why. Turns
-    of the step come after what else is in, and change none of it.
+    Each is a pure function that can be called alone; `trace` has what it saw, did and why. Turns
+    of the step come after all other material, and do not change it.
     """
 
     def __init__(self, counter: Counter | None = None, *, compress: bool = True) -> None:
         self._views = Views()
         self._counter: Counter = CountedOnce(counter or TokenCounter())
         self._compressor = Compressor(self._counter) if compress else None
-        # Turns are compiled again with every turn that follows.
-        shorten = self._compressor.of_text if self._compressor else None
-        self._piece = lru_cache(PIECES_KEPT)(partial(make_piece, self._counter.count, shorten))
+        # Cached, because every later prompt compiles its turns again.
+        make = partial(make_piece, self._counter.count, self._compressor)
+        self._piece = lru_cache(PIECES_KEPT)(make)
 
     def compile(self, request: Request, view: View | None = None) -> Prompt:
         """The prompt for one step; equal inputs give equal bytes.
 
         Prompt and headroom together never exceed the effective window, and no section exceeds its
-        budget, counted on the text as it is sent.
+        budget, counted on the text that is sent.
 
         Raises:
-            ContextRefusedError: What must be in does not fit. Nothing was cut; the message says
+            ContextRefusedError: Required material does not fit. Nothing was cut; the message says
                 what is too big, by how much, and what to change.
-            EditUnfitError: An edit that must be in cannot be.
+            EditUnfitError: A required edit cannot be applied.
             ItemRepeatedError: Two items have the same id.
         """
         return self._compile(request, view or View(), None)
 
     def trace(self, request: Request, view: View | None = None) -> Trace:
-        """The same compile, with what each pass saw, did and why; a refusal is part of it.
+        """The same, with a record of each pass; it includes a refusal.
 
         Raises:
             ItemRepeatedError: Two items have the same id.
@@ -152,9 +160,12 @@ class ContextCompiler:
             left,
             measured,
         )
+        blocks = with_breakpoints(measured.blocks, lasting=bool(request.tools))
+        encoded = encode(blocks, measured.data)
         return Prompt(
-            text=measured.text,
-            digest=hashlib.sha256(measured.text.encode()).hexdigest(),
+            blocks=blocks,
+            encoded=encoded,
+            digest=hashlib.sha256(encoded).hexdigest(),
             tokens=manifest.tokens,
             sections=manifest.sections,
             manifest=manifest,
@@ -169,15 +180,14 @@ class ContextCompiler:
         bound: Bounds,
         natural: Measured,
     ) -> tuple[list[Placed], Measured, Why | None]:
-        """In the order of the prompt before, where that keeps its bytes; else why it does not."""
+        """Keep the order of the previous prompt if that keeps its bytes; otherwise say why not."""
         placed = place(choices, request.strategy)
-        if begins(natural.text, before):
+        if begins(natural.data, before):
             return placed, natural, None
         moved = behind(placed, before)
-        written = render(fixed, moved, Edits(request.edits))
-        if not begins("".join(each.text for each in written), before):
+        measured = measure(render(fixed, moved, Edits(request.edits)), self._counter)
+        if not begins(measured.data, before):
             return placed, natural, "changed"
-        measured = measure(written, self._counter)
         if measured.over(bound):
             return placed, natural, "room"
         if overgrown(measured, natural, before):
@@ -228,63 +238,89 @@ class ContextCompiler:
         bound: Bounds,
         watch: Watch | None,
     ) -> _Chosen:
-        """What is in, with what is too long in a shorter form where that lets it in whole."""
-        kept = kept_for_turns(request, bound)
-        plain = self._fitted(request, looked.sized, fixed, bound, kept)
-        whole = {choice.ranked.item.id for choice in plain.choices if choice.whole}
-        tried, untried = self._compressed(looked, whole, bound)
-        short = tried
-        found = plain
-        for _ in range(ROUNDS):
-            if not short:
-                break
-            cleans = [short.get(entry.item.id, entry) for entry in looked.cleans]
-            sized = self._sized(self._ranked(cleans, request), request)
-            found = self._fitted(request, sized, fixed, bound, kept)
-            now = {choice.ranked.item.id for choice in found.choices if choice.whole}
-            if short.keys() <= now:
-                break
-            short = {name: entry for name, entry in short.items() if name in now}
-        else:
-            short = {}
-        if watch:
-            tell_compressed(watch, len(tried), short)
-        return (found if short else plain).noting(untried)
+        """Choose the items: data in its exact form, and too long prose in condensed form.
 
-    def _compressed(
-        self, looked: _Looked, whole: set[str], bound: Bounds
-    ) -> tuple[dict[str, Clean], set[str]]:
-        """Items in a shorter form, and those that were too long to try."""
-        if self._compressor is None:
-            return {}, set()
+        A form is included only whole. If it does not fit, chunks of the source may.
+        """
+        kept = kept_for_turns(request, bound)
         entries = {entry.item.id: entry for entry in looked.cleans}
-        not_whole = entries.keys() - whole
-        hoped = [s for s in looked.sized if s.ranked.item.id in not_whole]
-        left, left_chars = bound.effective_window * COMPRESSED_SHARE, MOST_CHARS
+        short, untried = self._exact(looked.sized, entries)
+        found = self._fitted(request, self._in_form(looked.sized, short), fixed, bound, kept)
+        condensed, too_long = self._condensed(looked.sized, entries, found, bound)
+        short, untried = short | condensed, untried | too_long
+        tried = len(short)
+        while True:
+            whole = {choice.ranked.item.id for choice in found.choices if choice.whole}
+            fitting = {name: entry for name, entry in short.items() if name in whole}
+            if found.forms == fitting.keys() == short.keys():
+                break
+            short = fitting if found.forms == short.keys() else short
+            found = self._fitted(request, self._in_form(looked.sized, short), fixed, bound, kept)
+        if watch:
+            tell_compressed(watch, tried, short)
+        return found.noting(untried - short.keys())
+
+    def _exact(
+        self, sized: list[Sized], entries: dict[str, Clean]
+    ) -> tuple[dict[str, Clean], set[str]]:
+        """Data in its exact form, the best first, within a limit; and the items not tried."""
         made: dict[str, Clean] = {}
         untried: set[str] = set()
-        for sized in sorted(hoped, key=lambda s: (-s.ranked.score, s.ranked.item.id)):
-            item = sized.ranked.item
-            tokens = sized.whole_tokens
-            kind = kind_of(entries[item.id])
-            if kind is None:
+        if self._compressor is None:
+            return made, untried
+        left = MOST_CHARS
+        for each in _best_first(sized):
+            entry = entries.get(each.ranked.item.id)
+            kind = kind_of(entry) if entry else None
+            if entry is None or kind is None or kind in PROSE:
                 continue
-            chars = cost(entries[item.id].text, kind)
+            if len(entry.text) > left:
+                untried.add(entry.item.id)
+                continue
+            left -= len(entry.text)
+            if short := self._compressor.of_item(entry):
+                made[entry.item.id] = short
+        return made, untried
+
+    def _condensed(
+        self, sized: list[Sized], entries: dict[str, Clean], found: _Chosen, bound: Bounds
+    ) -> tuple[dict[str, Clean], set[str]]:
+        """Prose that does not fit whole, condensed; and items that are too long even so."""
+        whole = {choice.ranked.item.id for choice in found.choices if choice.whole}
+        made: dict[str, Clean] = {}
+        untried: set[str] = set()
+        if self._compressor is None:
+            return made, untried
+        left, left_chars = bound.effective_window * COMPRESSED_SHARE, MOST_CHARS
+        for each in _best_first(sized):
+            item, tokens = each.ranked.item, each.whole_tokens
+            entry = entries.get(item.id)
+            if entry is None or item.id in whole or (kind := kind_of(entry)) not in PROSE:
+                continue
+            chars = cost(entry.text, kind)
             too_long = tokens > left or tokens * HOPE > bound.section(item.section)
             if too_long or chars > left_chars:
                 untried.add(item.id)
                 continue
             left, left_chars = left - tokens, left_chars - chars
-            short = self._compressor.of_item(entries[item.id])
-            if short is not None:
+            if short := self._compressor.of_item(entry):
                 made[item.id] = short
         return made, untried
+
+    def _in_form(self, sized: list[Sized], short: dict[str, Clean]) -> list[Sized]:
+        """*sized*, with the forms of the items in *short*."""
+        return [
+            size(in_form(each.ranked, short[name]), self._counter.count)
+            if (name := each.ranked.item.id) in short
+            else each
+            for each in sized
+        ]
 
     def _fitted(
         self, request: Request, items: list[Sized], fixed: Fixed, bound: Bounds, kept: int
     ) -> _Chosen:
-        # Counts of pieces add up at line breaks, so that one round does. Where they do not, the
-        # overshoot is taken off the room until the text, as it is sent, is inside its bounds.
+        # Counts of parts add up at line breaks, so that one round is enough. If they do not, the
+        # overshoot is subtracted from the room until the sent text is within its bounds.
         short: Tally[Section] = Tally()
         while True:
             room = reserve(items, fixed, bound, short, self._counter.count)
@@ -292,7 +328,7 @@ class ContextCompiler:
             measured = self._measured(request, fixed, choices)
             over = measured.over(bound)
             if not over:
-                return _Chosen(choices, left, measured)
+                return _Chosen(choices, left, measured, _forms_of(items))
             short.update(over)
 
     def _measured(self, request: Request, fixed: Fixed, choices: list[Choice]) -> Measured:
@@ -307,7 +343,7 @@ class ContextCompiler:
         bound: Bounds,
         before: Measured,
     ) -> tuple[Fitted, list[Choice], Measured]:
-        # What else is in was chosen without a look at the turns: its bytes stay as they were.
+        # All other material was chosen without the turns, so that its bytes stay the same.
         count = self._counter.count
         taken = before.sections["history"] or count(heading("history"))
         new = taken - before.sections["history"]

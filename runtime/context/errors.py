@@ -2,10 +2,10 @@
 
 CortexError
 ├── EncodingUnknownError   no packed ranks of that name
-├── ContextRefusedError    what must be in does not fit
-├── EditUnfitError         a prompt is edited where it cannot be
+├── ContextRefusedError    required material does not fit
+├── EditUnfitError         an edit of a prompt cannot be applied
 ├── ItemRepeatedError      two items have the same id
-└── ItemLinesError         line numbers that do not fit the lines
+└── ItemLinesError         line numbers that do not match the lines
 """
 
 from cortex.bus import CortexError
@@ -19,25 +19,23 @@ class EncodingUnknownError(CortexError):
         self.encoding, self.known = encoding, known
 
     def __str__(self) -> str:
-        return (
-            f"{self.encoding} is not a token encoding that is shipped: use {', '.join(self.known)}"
-        )
+        return f"Cortex has no token encoding {self.encoding}: use {', '.join(self.known)}"
 
 
 class ContextRefusedError(CortexError):
-    """What must be in does not fit; nothing was cut, nothing was rendered."""
+    """Required material does not fit; nothing was cut or rendered."""
 
     def __init__(self, what: str, tokens: int, limit: int, limited_by: str, remedy: str) -> None:
         super().__init__(what, tokens, limit, limited_by, remedy)
         self.what = what  # the section or item that is too big
-        self.tokens = tokens  # what it needs
-        self.limit = limit  # what there is for it
+        self.tokens = tokens  # tokens that it needs
+        self.limit = limit  # tokens available for it
         self.limited_by = limited_by  # "budgets.knowledge", "effective_window"
         self.remedy = remedy
 
     @property
     def over(self) -> int:
-        """Tokens by which it is too big."""
+        """How many tokens it is too big."""
         return self.tokens - self.limit
 
     def __str__(self) -> str:
@@ -48,7 +46,7 @@ class ContextRefusedError(CortexError):
 
 
 class EditUnfitError(CortexError):
-    """What a person would change in a prompt cannot be changed there."""
+    """A person's edit of a prompt cannot be applied."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(where, problem)
@@ -67,11 +65,11 @@ class ItemRepeatedError(CortexError):
         self.item_id = item_id
 
     def __str__(self) -> str:
-        return f"two items are called {self.item_id}: a manifest needs one id an item, rename one"
+        return f"two items have the id {self.item_id}: rename one, ids must differ"
 
 
 class ItemLinesError(CortexError):
-    """The line numbers of an item are not one for each of its lines, ascending."""
+    """An item must have one ascending line number for each of its lines."""
 
     def __init__(self, item_id: str, lines: int, numbers: int) -> None:
         super().__init__(item_id, lines, numbers)
@@ -80,5 +78,5 @@ class ItemLinesError(CortexError):
     def __str__(self) -> str:
         return (
             f"item {self.item_id} has {self.lines} lines and {self.numbers} line numbers: "
-            "give one number a line, ascending, or none"
+            "give one number for each line, ascending, or no numbers"
         )

@@ -1,16 +1,19 @@
-"""Account: what every token of a prompt belongs to, and what became of every item."""
+"""Account: assigns every token of a prompt, and records the decision about every item."""
 
 import hashlib
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from .blocks import COMPILER, HEAD, PromptBlock, framing_tokens, line_of
 from .layout.fence import consecutive
-from .layout.render import Fixed, Written
+from .layout.render import Fixed
+from .material import Choice, Left, Ranked
 from .prompt import (
     EditNote,
     FixedPart,
@@ -19,28 +22,39 @@ from .prompt import (
     PassedOver,
     State,
 )
-from .request import SECTIONS, Bounds, Request, Section
+from .request import LEAST_FRAMING, SECTIONS, Bounds, Request, Section
 from .segments import Epoch, Segment
-from .selection.fit import Choice
-from .selection.material import Left, Ranked
 from .tokens import Counter
 
 
-class Measured(NamedTuple):
-    """A rendered prompt and the tokens of each of its segments; they add up to the whole."""
+class Measured:
+    """A rendered prompt and the tokens of each of its blocks; they add up to the total."""
 
-    text: str
-    segments: list[Written]
-    tokens: list[int]
-    encoding: str
-    exact: bool
+    def __init__(self, blocks: list[PromptBlock], tokens: list[int], counter: Counter) -> None:
+        self.blocks, self.tokens = blocks, tokens
+        self.encoding, self.exact = counter.encoding, counter.exact
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """Each encoded block; computed only for the final prompt."""
+        return [*map(line_of, self.blocks)]
+
+    @cached_property
+    def data(self) -> bytes:
+        """The beginning of the encoded prompt: its first line and all blocks."""
+        return b"".join((HEAD, *self.lines))
+
+    @cached_property
+    def framing(self) -> int:
+        """Tokens that an API adds; an estimate."""
+        return framing_tokens(self.blocks)
 
     @property
     def sections(self) -> dict[Section, int]:
         """Tokens of each section, absent ones included."""
         tally: Tally[Section] = Tally()
-        for segment, tokens in zip(self.segments, self.tokens, strict=True):
-            tally[segment.section] += tokens
+        for block, tokens in zip(self.blocks, self.tokens, strict=True):
+            tally[block.section] += tokens
         return {section: tally[section] for section in SECTIONS}
 
     def over(self, bound: Bounds) -> dict[Section, int]:
@@ -51,24 +65,25 @@ class Measured(NamedTuple):
             for section, tokens in sections.items()
             if tokens > bound.section(section)
         }
-        excess = sum(sections.values()) - bound.prompt
+        more = max(0, self.framing - LEAST_FRAMING)  # already subtracted from the bound
+        excess = sum(sections.values()) + more - bound.prompt
         if not over and excess > 0:
             over[max(SECTIONS, key=lambda section: sections[section])] = excess
         return over
 
 
-def measure(segments: list[Written], counter: Counter) -> Measured:
-    """Count the text as it is sent; a token belongs to the segment that its first byte is in."""
-    text = "".join(segment.text for segment in segments)
-    begins = list(accumulate(counter.lengths(text), initial=0))[:-1]  # of each token
-    ends = accumulate(len(segment.text.encode()) for segment in segments)
+def measure(blocks: list[PromptBlock], counter: Counter) -> Measured:
+    """Count what is sent; a token belongs to the block of its first byte."""
+    texts = [block.sent for block in blocks]
+    begins = list(accumulate(counter.lengths("".join(texts)), initial=0))[:-1]  # of each token
+    ends = accumulate(len(text.encode()) for text in texts)
     through = [0, *(bisect_left(begins, end) for end in ends)]
     tokens = [last - first for first, last in pairwise(through)]
-    return Measured(text, segments, tokens, counter.encoding, counter.exact)
+    return Measured(blocks, tokens, counter)
 
 
 class Account(NamedTuple):
-    """What a manifest tells of besides its items."""
+    """The contents of a manifest besides its items."""
 
     request: Request
     position: int
@@ -111,12 +126,14 @@ def account(
             FixedPart(
                 section,
                 tokens,
-                about.fixed.get(section, ("", ()))[1],
+                about.fixed[section].neutralised if section in about.fixed else (),
                 _editors(about.edits, section, ""),
             )
             for section, tokens in in_fixed.items()
         ),
         edits=about.edits,
+        compiler=COMPILER,
+        framing=measured.framing,
     )
 
 
@@ -132,30 +149,29 @@ def _editors(edits: Sequence[EditNote], section: str, item: str) -> tuple[str, .
 
 
 def _tokens_of(measured: Measured) -> tuple[dict[str, int], Tally[Section]]:
-    """Tokens by item, and those that belong to none by section."""
+    """Tokens by item, and the others by section."""
     in_items: dict[str, int] = {}
     in_fixed: Tally[Section] = Tally()
-    for segment, tokens in zip(measured.segments, measured.tokens, strict=True):
-        if segment.item_id:
-            in_items[segment.item_id] = tokens
+    for block, tokens in zip(measured.blocks, measured.tokens, strict=True):
+        if block.item:
+            in_items[block.item] = tokens
         else:
-            in_fixed[segment.section] += tokens
+            in_fixed[block.section] += tokens
     return in_items, in_fixed
 
 
 def segments_of(measured: Measured) -> tuple[Segment, ...]:
     """The stretches of a prompt, in order."""
     made: list[Segment] = []
-    running, end = hashlib.sha256(), 0
-    written = zip(measured.segments, measured.tokens, strict=True)
+    running, end = hashlib.sha256(HEAD), len(HEAD)
+    written = zip(measured.blocks, measured.lines, measured.tokens, strict=True)
     for stretch, parts in groupby(written, key=lambda part: part[0].stretch):
         tokens, items = 0, []
-        for segment, counted in parts:
-            data = segment.text.encode()
-            running.update(data)
-            end += len(data)
+        for block, line, counted in parts:
+            running.update(line)
+            end += len(line)
             tokens += counted
-            items += [segment.item_id] if segment.item_id else []
+            items += [block.item] if block.item else []
         made.append(
             Segment(
                 stretch=stretch,

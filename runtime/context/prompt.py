@@ -1,9 +1,10 @@
-"""What a compile gives back: the prompt, and the manifest that accounts for it."""
+"""The result of a compile: the prompt, and the manifest that accounts for it."""
 
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from .blocks import PromptBlock, text_of
 from .request import Section, Strategy, Trust
 from .segments import Epoch, Prefix, Segment
 
@@ -13,7 +14,7 @@ Form: TypeAlias = Literal["", "exact", "condensed"]
 
 
 class Neutralised(msgspec.Struct, frozen=True):
-    """Something in a text that could act on a model or a terminal, and was made harmless."""
+    """Something in a text that could act on a model or a terminal, and was neutralised."""
 
     # "<|im_start|>", "ansi", "control", "bidi", "hidden", "fence", "secret"; "order" stays as it is
     what: str
@@ -21,7 +22,7 @@ class Neutralised(msgspec.Struct, frozen=True):
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one item that was considered."""
+    """One item that was considered, and the decision about it."""
 
     id: str
     section: Section
@@ -36,27 +37,27 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
     trust: Trust
     source: str
     digest: str
-    lines: tuple[tuple[int, int], ...] = ()  # first and last line of what is in, as in the source
+    lines: tuple[tuple[int, int], ...] = ()  # first and last included line, as in the source
     neutralised: tuple[Neutralised, ...] = ()
-    form: Form = ""  # in which its text stands, where that is not its own
-    saved: int = 0  # tokens that the form takes less than the text
-    stale: bool = False  # its source is not as it was when it was locked
-    edited: tuple[str, ...] = ()  # by whom
+    form: Form = ""  # of its text, if it is not the original
+    saved: int = 0  # tokens that the form saves
+    stale: bool = False  # its source has changed since it was locked
+    edited: tuple[str, ...] = ()  # the editors
 
 
 class EditNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an edit by a person."""
+    """The outcome of a person's edit."""
 
     section: str
     item: str  # "" for the section's own text
     by: str
     note: str
     applied: bool
-    why: str = ""  # it was not
+    why: str = ""  # the reason if it was not applied
 
 
 class PassedOver(msgspec.Struct, frozen=True):
-    """Items of a very large section that were not looked at one by one."""
+    """Items of a very large section that Cortex did not check one by one."""
 
     section: Section
     count: int
@@ -64,12 +65,12 @@ class PassedOver(msgspec.Struct, frozen=True):
 
 
 class FixedPart(msgspec.Struct, frozen=True):
-    """Text of a section that is no item: its heading, the persona, the step."""
+    """Text of a section that is not an item: its heading, the persona, the step."""
 
     section: Section
     tokens: int
     neutralised: tuple[Neutralised, ...] = ()
-    edited: tuple[str, ...] = ()  # by whom
+    edited: tuple[str, ...] = ()  # the editors
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,9 +79,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     `tokens` is the sum of all `items[].tokens` and `fixed[].tokens`, and of `sections` too.
     """
 
-    position: int  # of the log, where the view was taken
+    position: int  # position of the log at which the view was taken
     encoding: str
-    exact: bool = True  # else each count of tokens is an upper bound: nobody knows the encoding
+    exact: bool = True  # otherwise token counts are upper bounds, because the encoding is unknown
     window: int
     effective_window: int
     headroom: int
@@ -89,7 +90,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     sections: dict[str, int]
     items: tuple[ManifestEntry, ...]
     fixed: tuple[FixedPart, ...]
-    epochs: int = 0  # how often earlier turns were shortened to make room for later ones
+    epochs: int = 0  # how often earlier turns were shortened for later ones
     declared: tuple[Epoch, ...] = ()  # each of them
     segments: tuple[Segment, ...] = ()
     eligible: int = 0  # tokens of stretches that a later prompt may read from a cache
@@ -97,18 +98,26 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     passed_over: tuple[PassedOver, ...] = ()
     warnings: tuple[str, ...] = ()
     edits: tuple[EditNote, ...] = ()  # by people, in order
+    compiler: int = 1  # version of the compiler; 1 kept a prompt as one text
+    framing: int = 0  # tokens that an API adds around what is sent; an estimate, not in `tokens`
 
     @property
     def prefix(self) -> Prefix:
-        """What the next prompt can keep of this one: `View.prefix`."""
+        """The part that the next prompt can keep: `View.prefix`."""
         return Prefix(segments=self.segments, declared=self.declared)
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """A compiled prompt; equal inputs give equal bytes."""
 
-    text: str
-    digest: str  # sha256 of the text in UTF-8
-    tokens: int  # of the text, exact under manifest.encoding
+    blocks: tuple[PromptBlock, ...]
+    encoded: bytes  # their canonical encoding
+    digest: str  # SHA-256 of that
+    tokens: int  # of what is sent, exact under manifest.encoding
     sections: dict[str, int]
     manifest: Manifest
+
+    @property
+    def text(self) -> str:
+        """The prompt as one text."""
+        return text_of(self.blocks)

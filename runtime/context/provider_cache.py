@@ -1,8 +1,8 @@
-"""A simulator of prompt caches: which tokens of a request an endpoint reads, writes, or takes anew.
+"""A simulator of prompt caches: which tokens of a request an endpoint reads, writes, or computes.
 
-It follows the published rules and nothing else: a prefix is found again only if it is the same to
-the byte; entries end where a breakpoint stood (or, where none are needed, anywhere); a prefix below
-the minimum is not kept; from a breakpoint an earlier entry is looked for some blocks back; an entry
+It follows the published rules: a prefix is found again only if it is equal to
+the byte; entries end at breakpoints (or, if none are needed, anywhere); a prefix below
+the minimum is not stored; from a breakpoint, earlier entries are sought some blocks back; an entry
 lives for a time that each reading renews.
 """
 
@@ -17,15 +17,15 @@ from cortex.runtime.models import Caching, Price, Usage
 
 
 class CacheBlock(NamedTuple):
-    """A stretch of a request that an endpoint compares as one."""
+    """A part of a request that an endpoint compares as a unit."""
 
     text: str
     tokens: int
-    breakpoint: bool = False  # a cache entry may end behind it
+    breakpoint: bool = False  # a cache entry may end after it
 
 
 class ProviderCache:
-    """What an endpoint has kept, and what of a request it need not take anew."""
+    """The cache of an endpoint, and its effect on requests."""
 
     def __init__(self, rules: Caching, lifetime_s: float | None = None) -> None:
         self._rules = rules
@@ -34,7 +34,7 @@ class ProviderCache:
         self._until: dict[bytes, float] = {}  # by the digest of a prefix
 
     def ask(self, blocks: Sequence[CacheBlock], at_s: float) -> Usage:
-        """What became of the tokens of a request at *at_s*; time never goes back."""
+        """How the tokens of a request at *at_s* are counted; time never goes back."""
         total = sum(block.tokens for block in blocks)
         if not self._rules.keeps:
             return Usage(input=total)
@@ -46,7 +46,7 @@ class ProviderCache:
     def _marked(self, blocks: Sequence[CacheBlock], at_s: float, total: int) -> Usage:
         digests = _digests(block.text for block in blocks)
         ends = list(accumulate(block.tokens for block in blocks))
-        # An endpoint refuses more; what a caller marks first is what stays longest the same.
+        # An endpoint refuses more; the first marks are those that stay valid longest.
         marks = [at for at, block in enumerate(blocks) if block.breakpoint]
         marks = marks[: self._rules.breakpoints]
         read = 0

@@ -1,6 +1,6 @@
-"""What a step asks of the compiler: which material must or may appear, and how much room there is.
+"""A request to the compiler: which material must or may appear, and how much room there is.
 
-Nothing here can say *where* something appears: order belongs to the compiler.
+Nothing here determines *where* something appears: the compiler decides the order.
 """
 
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -28,85 +28,97 @@ SECTIONS: Final[tuple[Section, ...]] = (
     "history",
     "step",
 )
-WINDOW_SHARE: Final = 0.4  # answers get worse well below the window that a model advertises
+STABLE: Final[tuple[Section, ...]] = ("persona", "instructions", "tools")  # the same every time
+WINDOW_SHARE: Final = 0.4  # answers get worse well below the advertised window of a model
 EFFECTIVE_WINDOW_TOKENS: Final = 24_000
 TOOLS_SHARE: Final = 0.1  # what tools take above this share lowers the effective window
-OFFERS = "context"  # the field of a result that holds them
+MESSAGE_TOKENS: Final = 5  # per message, as in ChatML: two marks, the role, two breaks
+ANSWER_TOKENS: Final = 3  # that open the answer
+LEAST_FRAMING: Final = 2 * MESSAGE_TOKENS + ANSWER_TOKENS  # of a system and a user message
+OFFERS = "context"  # the field of a result that contains its offers
 
 
-class Link(msgspec.Struct, frozen=True):
-    """An edge from one item to another; to one that is not considered it says nothing."""
+class Link(msgspec.Struct, frozen=True, gc=False):
+    """An edge from one item to another; ignored if the other is not considered."""
 
     edge: Edge
     to: str  # id of the other item
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of material: a knowledge file, an earlier output, an excerpt, a memory, a turn."""
+class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One piece of material: a knowledge file, an earlier output, an excerpt, a memory, a turn.
 
-    id: str  # unique in one compile; what the manifest and citations call it
+    The garbage collector does not look at items: they hold no cycle, and a history has many.
+    """
+
+    id: str  # unique in one compile; its name in the manifest and citations
     section: ItemSection
     kind: str  # "knowledge", "output", "evidence", "code", "memory", "tool", "turn", ...
     text: str
     source: str = ""  # event id, path or URL that it came from
-    digest: str = ""  # sha256 of the source as it was read; of the text when empty
+    digest: str = ""  # sha256 of the source as it was read; "" for that of the text
     first_line: int = 1  # number of the first line of text in its source
-    line_numbers: tuple[int, ...] = ()  # of every line, ascending, where an excerpt leaves some out
+    line_numbers: tuple[int, ...] = ()  # of every line, ascending, if an excerpt has gaps
     produced_by: str = ""  # id of the step whose output this is
-    must_include: bool = False  # whole, or the compile is refused
+    must_include: bool = False  # included whole, or the compile is refused
     priority: int = 0  # higher classes are fitted first
-    score: float = 0.0  # of a retrieval; added to the rest of the score
+    score: float = 0.0  # from a retrieval; added to the score
     trust: Trust = "untrusted"
-    logged: int = 0  # its position in the log, where it has one
+    logged: int = 0  # its position in the log, if it has one
     confidence: float = 1.0  # 0 to 1: how far its relevance counts
     links: tuple[Link, ...] = ()
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that the model may call; what it says of itself is sanitised as every text is."""
+    """A tool that the model may call; its texts are sanitised like all others."""
 
     name: str  # as the model calls it
     description: str
     parameters: dict[str, Any]  # JSON Schema
-    must_include: bool = True  # or the compile is refused; else it may be left out, whole
+    must_include: bool = True  # included, or the compile is refused; otherwise it may be left out
 
 
 TOOL: Final = "tool:"
+SAID_OF_FOUND: Final = "caution"  # kind of a line about all retrieved items; above them
 
 
 def tool_id(tool: Tool) -> str:
-    """What the manifest calls *tool*; no topic and no step is called so."""
+    """The id of *tool* in the manifest, distinct from all topics and steps."""
     return TOOL + tool.name
 
 
+SPOKEN: Final = ("answer", "call")  # kinds that come from the model
+
+
 class TurnPart(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing of a turn: what the model wrote, or what came of a call."""
+    """One part of a turn: a text or call of the model, or the result of a call."""
 
     id: str
-    kind: str  # "answer", "result", "failed", "denied", "enabled", "problem"
-    text: str
+    kind: str  # "answer", "call", "result", "failed", "denied", "enabled", "problem"
+    text: str  # for a call its arguments, a JSON object
     source: str = ""  # the tool
-    handle: str = ""  # by which `read_result` gives the whole text again
-    extent: str = ""  # of the whole text, in words
+    call: str = ""  # id that joins a call and its first result
+    handle: str = ""  # with it `read_result` returns the whole text
+    extent: str = ""  # size of the whole text, in words
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model answered to an earlier prompt of the step, and what was observed then."""
+    """A model's answer to an earlier prompt of the step, with the results."""
 
-    number: int  # of the prompt that was answered, from 0
+    number: int  # number of the answered prompt, from 0
     said: tuple[TurnPart, ...]
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person changed in a prompt before it was sent."""
+    """A person's change of a prompt before it was sent."""
 
     section: str
     item: str = ""  # id of the item; "" for the section's own text
-    old: str  # stands there once
+    old: str  # it occurs there once
     new: str
     by: str = ""
     note: str = ""
-    must: bool = False  # else it is passed over where it fits no more
+    must: bool = False  # False: ignore it if it no longer fits
 
 
 class PromptStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,12 +127,12 @@ class PromptStep(msgspec.Struct, frozen=True, kw_only=True):
     process: str
     id: str
     description: str
-    goal: str = ""  # what the whole execution is for
+    goal: str = ""  # of the whole execution
     parameters: dict[str, str] = {}
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True):
-    """Most tokens a section may take; `headroom` is kept for the answer.
+    """The maximum tokens of each section; `headroom` is reserved for the answer.
 
     They are caps and may add up to more than the effective window, which bounds their sum.
     """
@@ -138,8 +150,8 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     def scaled_to(cls, effective_window: int) -> "Budgets":
         """The default budgets, in proportion to *effective_window*.
 
-        What the author writes (persona, instructions, step) does not get shorter in a smaller
-        window, so that those three only grow.
+        The author's texts (persona, instructions, step) do not get shorter in a smaller
+        window, so that those three budgets only grow.
         """
         scale = effective_window / EFFECTIVE_WINDOW_TOKENS
         return cls(
@@ -158,23 +170,23 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One prompt to compile."""
 
     step: PromptStep
-    window: int  # tokens that the model takes at most
+    window: int  # maximum tokens of the model
     persona: str = ""
     instructions: str = ""
     items: tuple[Item, ...] = ()  # named by the process: knowledge, evidence, tools
     carry: tuple[str, ...] = ()  # ids of earlier steps whose outputs this step sees
     tools: tuple[Tool, ...] = ()  # in the order in which they are shown
-    answer_schema: dict[str, Any] = {}  # JSON Schema of the answer; free text where it is empty
+    answer_schema: dict[str, Any] = {}  # JSON Schema of the answer; empty for free text
     turns: tuple[Turn, ...] = ()  # of this step, in order; they end the history
     effective_window: int | None = None  # None: min(0.4 x window, 24,000), lower beside many tools
     budgets: Budgets | None = None  # None: scaled to the effective window
-    # Whether what was retrieved stands in front, to be read from a cache again, or at the end,
-    # where it may change with every prompt.
+    # Whether retrieved items are at the front, where a cache can hold them, or at the end,
+    # where they may change with every prompt.
     strategy: Strategy = "pre-assembled"
-    locked: dict[str, str] = {}  # digests of items when they were locked: others are stale now
-    price: Price = Price()  # of the model, for what a rewrite would cost
+    locked: dict[str, str] = {}  # digests of items when they were locked; changed ones are stale
+    price: Price = Price()  # of the model, for the cost of a rewrite
     caching: Caching = Caching()  # of the model's endpoint
-    edits: tuple[Edit, ...] = ()  # of the prompt as it would be without them, one after the other
+    edits: tuple[Edit, ...] = ()  # of the prompt, applied one after the other
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +194,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     position: int = 0
     items: tuple[Item, ...] = ()  # earlier outputs, memories, turns, in log order
-    prefix: Prefix = Prefix()  # of the prompt before: what did not change stays where it stood
+    prefix: Prefix = Prefix()  # of the previous prompt: unchanged material keeps its place
 
 
 class Bounds(NamedTuple):
@@ -193,11 +205,11 @@ class Bounds(NamedTuple):
 
     @property
     def prompt(self) -> int:
-        """Tokens that the prompt may take at most."""
-        return self.effective_window - self.budgets.headroom
+        """Maximum tokens of the prompt, without the least framing."""
+        return self.effective_window - self.budgets.headroom - LEAST_FRAMING
 
     def section(self, section: Section) -> int:
-        """Tokens that *section* may take at most."""
+        """Maximum tokens of *section*."""
         cap: int = getattr(self.budgets, section)
         return cap
 
@@ -215,19 +227,19 @@ def bounds(request: Request, tools_tokens: int) -> Bounds:
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a step's result, in the form in which a model should see it."""
+    """A part of a result, as later steps show it to a model."""
 
     kind: str  # "evidence", "code", "output", ...
-    id: str = ""  # such as a path; what the prompt calls it is "<step>/<id>"
-    text: str
-    source: str = ""  # path or URL it was taken from
-    line_numbers: tuple[int, ...] = ()  # one a line, of an excerpt; end its text with "\n"
-    first_line: int = 1  # where it is one run of lines
-    trust: Trust = "untrusted"
+    id: str = ""  # such as a path; its id in the prompt is "<step>/<id>"
+    text: str  # what the model sees
+    source: str = ""  # path or URL of the text
+    line_numbers: tuple[int, ...] = ()  # one per line of an excerpt; its text must end with "\n"
+    first_line: int = 1  # number of the first line, if the lines are consecutive
+    trust: Trust = "untrusted"  # "untrusted": text that neither you nor Cortex wrote
 
 
 def items_of(step_id: str, result: dict[str, Any]) -> tuple[Item, ...]:
-    """The items that a carried *result* comes to: what it offers, or the whole of it as JSON."""
+    """The items of a carried *result*: its offers, or the whole of it as JSON."""
     offers = _offers(result)
     if not offers:
         text = msgspec.json.format(msgspec.json.encode(result), indent=1).decode()
@@ -235,7 +247,7 @@ def items_of(step_id: str, result: dict[str, Any]) -> tuple[Item, ...]:
     named: dict[str, Offer] = {}
     for n, offer in enumerate(offers, 1):
         item_id = f"{step_id}/{offer.id or n}" if offer.id or n > 1 else step_id
-        while item_id in named:  # an action may offer two pieces of one file
+        while item_id in named:  # an action may offer two parts of one file
             item_id += "+"
         named[item_id] = offer
     return tuple(_item(step_id, item_id, offer) for item_id, offer in named.items())
@@ -245,7 +257,7 @@ def _offers(result: dict[str, Any]) -> tuple[Offer, ...]:
     try:
         return msgspec.convert(result.get(OFFERS) or (), tuple[Offer, ...])
     except msgspec.ValidationError:
-        return ()  # a field like others, of an action that knows nothing of offers
+        return ()  # an ordinary field of an action that makes no offers
 
 
 def _item(step_id: str, item_id: str, offer: Offer) -> Item:

@@ -1,24 +1,24 @@
-"""The stretches of a prompt, the epochs that wrote some anew, and what the next prompt can keep."""
+"""The stretches of a prompt, the epochs that rewrote some, and what the next prompt can keep."""
 
 from typing import Literal, TypeAlias
 
 import msgspec
 
 Stretch: TypeAlias = Literal["stable", "epoch", "append", "volatile"]
-# "room", "price": turns of the step had to be, or might as well be, shortened. "stable": persona,
-# instructions or tools are others. "gone", "changed": so is material that stood in it. "order":
-# what came since is more than what would be written anew. "room" too where it has no room behind.
+# "room", "price": turns of the step were shortened for lack of room, or to save. "stable": persona,
+# instructions or tools changed. "gone", "changed": so did its material. "order":
+# newer material is larger than a rewrite. "room" also if it has no room at the end.
 Why: TypeAlias = Literal["room", "price", "stable", "gone", "changed", "order"]
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """One stretch of the prompt; the stretches in order are all of it."""
+    """One stretch of the prompt; the stretches in order are the whole prompt."""
 
     stretch: Stretch
     tokens: int
-    end: int  # bytes of the prompt up to its end: a breakpoint may stand there
+    end: int  # bytes of the prompt up to its end: a breakpoint may be there
     digest: str  # sha256 of the prompt up to its end: equal ones can be read from a cache
-    items: tuple[str, ...] = ()  # ids, in the order in which they stand
+    items: tuple[str, ...] = ()  # ids, in their order
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,9 +28,9 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     turn: int  # of the step, before which it was declared
     why: Why
     shed: int  # tokens that the prompt lost
-    rewritten: int  # tokens behind the first changed byte, which no cache can have
+    rewritten: int  # tokens after the first changed byte, which no cache can have
     about: str = ""  # the item that is gone, or the stretch that changed
-    of_turns: bool = True  # of the turns alone; else of a prompt beside the one before
+    of_turns: bool = True  # only of the turns; False: from a comparison with the previous prompt
 
     @property
     def because(self) -> str:
@@ -46,12 +46,12 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prefix(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next prompt can keep of one: its stretches but the last, and how they came to be."""
+    """What the next prompt can keep: all stretches but the last, with their epochs."""
 
     segments: tuple[Segment, ...] = ()
     declared: tuple[Epoch, ...] = ()
 
     @property
     def kept(self) -> tuple[Segment, ...]:
-        """Those that a cache may hold."""
+        """The cacheable stretches."""
         return tuple(each for each in self.segments if each.stretch != "volatile")

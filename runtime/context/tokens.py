@@ -1,4 +1,4 @@
-"""Token counts without a network: exact over rank files that are shipped, else an upper bound."""
+"""Token counts without a network: exact with shipped rank files, otherwise an upper bound."""
 
 import re
 import struct
@@ -33,7 +33,7 @@ _PACKED: Final = {  # name -> (pattern, tokens in the packed file)
     "o200k_base": (_O200K_PATTERN, 199_998),
 }
 ENCODINGS: Final = tuple(_PACKED)
-# A run of letters, of marks or of whitespace is one piece to tiktoken: a long one costs more than
+# A run of letters, of marks or of whitespace is one piece for tiktoken: a long one costs more than
 # its length, and on a million blanks its regex engine panics with a BaseException. Longer runs are
 # counted in stretches: a block of this many characters that is all of one sort ends one.
 BLOCK_CHARS: Final = 8_192
@@ -53,7 +53,7 @@ class Counter(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether `count` is what that encoding comes to; else it is that or less."""
+        """Whether `count` is exact under that encoding; otherwise it is an upper bound."""
         ...
 
     def count(self, text: str) -> int:
@@ -66,15 +66,15 @@ class Counter(Protocol):
 
 
 def counter_for(encoding: str) -> Counter:
-    """Exact counts under *encoding* where its ranks are shipped, else an upper bound."""
+    """Exact counts under *encoding* if its ranks are shipped, otherwise an upper bound."""
     return TokenCounter(encoding) if encoding in _PACKED else ByteCounter(encoding)
 
 
 class ByteCounter:
-    """An upper bound for a tokenizer that nobody knows: one token for each byte of UTF-8.
+    """An upper bound for an unknown tokenizer: one token for each byte of UTF-8.
 
-    A tokenizer over bytes, or one that falls back to them, never takes more, since each of its
-    tokens has a byte at least.
+    A tokenizer over bytes, or one that falls back to them, never needs more, since each of its
+    tokens has at least one byte.
     """
 
     exact = False
@@ -87,12 +87,12 @@ class ByteCounter:
         return len(_encodable(text).encode())
 
     def lengths(self, text: str) -> Sequence[int]:
-        """One for each byte of *text*."""
+        """1 for each byte of *text*."""
         return b"\1" * self.count(text)
 
 
 class TokenCounter:
-    """Exact counts under one of tiktoken's encodings; cheap to make, safe to share by threads.
+    """Exact counts under one of tiktoken's encodings; cheap to create, thread-safe.
 
     The ranks are loaded at the first count (about 0.25 s) and kept for the process.
 
@@ -120,10 +120,10 @@ class TokenCounter:
         ]
 
     def truncate(self, text: str, tokens: int) -> str:
-        """The first *tokens* tokens of *text*, less what they hold of a code point they split.
+        """The first *tokens* tokens of *text*, without a split code point at their end.
 
         The answer is a prefix of *text* and counts at most *tokens* on its own (the end of a prefix
-        is sometimes encoded otherwise than in the whole; such an end is given up, token by token).
+        is sometimes encoded differently than in the whole; such an end is dropped, token by token).
         """
         lengths = self.lengths(text)
         if len(lengths) <= tokens:
@@ -171,14 +171,14 @@ def _unpack(name: str) -> "tuple[tiktoken.Encoding, bytes]":
     widths = [f"{length}s" for length in range(256)]
     tokens = struct.Struct("".join(map(widths.__getitem__, lengths))).unpack(body[count:])
     ranks = dict(zip(tokens, range(count), strict=True))
-    import tiktoken  # where something is counted
+    import tiktoken  # only when something is counted
 
     encoder = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     return encoder, lengths
 
 
 class CountedOnce:
-    """A counter that remembers how many tokens a text has, by its digest; safe to share."""
+    """A counter that caches token counts by the text's digest; thread-safe."""
 
     def __init__(self, counter: Counter) -> None:
         self._counter = counter

@@ -1,12 +1,11 @@
-"""What passes tell a watch, in words."""
+"""Texts of the notes that passes give to a watch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from .layout.render import Placed
 from .manifest import Measured
+from .material import Choice, Clean, Left, Ranked
 from .prompt import PassedOver
-from .selection.fit import Choice
-from .selection.material import Clean, Left, Ranked
 from .tracing import Note, ScoredChunk, Watch
 
 
@@ -29,12 +28,12 @@ def tell_kept(
 
 
 def notes_of(passed: Sequence[PassedOver]) -> list[Note]:
-    """What was only counted."""
+    """Items that were only counted."""
     return [Note(each.section, f"{each.count} passed over", each.reason) for each in passed]
 
 
 def tell_ranked(watch: Watch, ranked: Sequence[Ranked]) -> None:
-    """The score of each item and what it is made of, the best first."""
+    """The score of each item and its parts, the best first."""
     best = sorted(ranked, key=lambda each: (-each.score, each.item.id))
     watch.tell("rank", len(ranked), len(ranked), map(_scored, best))
     watch.chunks = tuple(
@@ -52,13 +51,13 @@ def _scored(ranked: Ranked) -> Note:
 
 
 def tell_compressed(watch: Watch, tried: int, short: Mapping[str, Clean]) -> None:
-    """What stands in a shorter form, of as many items as were tried."""
+    """Items in a shorter form, and how many were tried."""
     notes = [Note(n, f"compressed, {e.form}", f"{e.saved} tokens") for n, e in short.items()]
     watch.tell("compress", tried, len(short), notes)
 
 
 def tell_chosen(watch: Watch, choices: Sequence[Choice], left: Sequence[Left]) -> None:
-    """What the fit chose."""
+    """The choices of the fit."""
     notes = [
         Note(c.ranked.item.id, "chosen" if c.whole else "chosen in part", c.reason) for c in choices
     ]
@@ -67,7 +66,7 @@ def tell_chosen(watch: Watch, choices: Sequence[Choice], left: Sequence[Left]) -
 
 
 def tell_placed(watch: Watch, placed: Sequence[Placed]) -> None:
-    """Where each item stands."""
+    """The place of each item."""
     notes = (
         Note(choice.ranked.item.id, f"placed {number}", f"the {stretch} stretch")
         for number, (choice, stretch) in enumerate(placed, 1)
@@ -77,11 +76,9 @@ def tell_placed(watch: Watch, placed: Sequence[Placed]) -> None:
 
 def tell_rendered(watch: Watch, measured: Measured) -> None:
     """The tokens of every stretch of text."""
-    watch.tell("render", len(measured.segments), len(measured.segments), _texts(measured))
+    watch.tell("render", len(measured.blocks), len(measured.blocks), _texts(measured))
 
 
 def _texts(measured: Measured) -> Iterator[Note]:
-    for segment, tokens in zip(measured.segments, measured.tokens, strict=True):
-        yield Note(
-            segment.item_id or segment.section, f"written in {tokens} tokens", segment.stretch
-        )
+    for block, tokens in zip(measured.blocks, measured.tokens, strict=True):
+        yield Note(block.item or block.section, f"written in {tokens} tokens", block.stretch)

@@ -1,4 +1,4 @@
-"""What each pass of a compile saw, did and why: the compile itself is the same without it."""
+"""Records what each pass of a compile saw, did and why, without changing the compile."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from .prompt import Prompt
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a pass did with one item, and why."""
+    """The action of a pass on one item, and why."""
 
     item: str
     did: str  # "kept", "left out", "neutralised", "scored", "compressed", "chosen", "placed", ...
@@ -25,7 +25,7 @@ class PassTrace(msgspec.Struct, frozen=True):
 
 
 class ScoredChunk(msgspec.Struct, frozen=True):
-    """One chunk of an item, and what it is worth a token to the step."""
+    """One chunk of an item, and its value per token for the step."""
 
     item: str
     lines: tuple[int, ...]  # their numbers in the source, ascending
@@ -45,7 +45,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
         """The pass called *name*.
 
         Raises:
-            KeyError: It did not come to that pass.
+            KeyError: The compile ended before that pass.
         """
         for each in self.passes:
             if each.name == name:
@@ -54,17 +54,17 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch:
-    """Takes down what passes tell; a pass that runs again replaces what it told before."""
+    """Records the notes of passes; a pass that runs again replaces its earlier notes."""
 
     def __init__(self) -> None:
         self._passes: dict[str, PassTrace] = {}
         self.chunks: tuple[ScoredChunk, ...] = ()
 
     def tell(self, name: str, saw: int, kept: int, notes: Iterable[Note]) -> None:
-        """Take down a pass."""
+        """Record a pass."""
         self._passes[name] = PassTrace(name, saw, kept, tuple(notes))
 
     @property
     def passes(self) -> tuple[PassTrace, ...]:
-        """All that was told."""
+        """All records."""
         return tuple(self._passes.values())

@@ -1,4 +1,4 @@
-"""CTX: text that a model reads as it stands, exact for data and condensed for prose."""
+"""CTX: shorter text that a model reads directly, exact for data and condensed for prose."""
 
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from .document import Comment, Document, Notes
     from .encoding import encode
     from .errors import CtxBoundError, CtxFormatError, CtxSourceError
-    from .package import KINDS, Counter, Kind, Mode, Package, Part, kind_of
-    from .prose import condense
-    from .sources import read as read_source
+    from .package import KINDS, Counter, Kind, Mode, Package, Part, kind_of, kind_of_name
+    from .prose import condense, extract
+    from .sources.sources import read as read_source
 else:
     lazily(__name__)
 
@@ -35,6 +35,8 @@ __all__ = [
     "condense",
     "decode",
     "encode",
+    "extract",
     "kind_of",
+    "kind_of_name",
     "read_source",
 ]

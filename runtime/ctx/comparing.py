@@ -1,11 +1,11 @@
-"""Where two documents differ: in data, order, types, the spelling of numbers, comments."""
+"""Compares two documents: data, order, types, the spelling of numbers, comments."""
 
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 from .document import Document
-from .scalars import literal, scalar
+from .notation.scalars import literal, scalar
 
 MOST = 100  # differences; nobody reads more
 
@@ -14,7 +14,7 @@ _CHARS = 40  # of a value in a message
 
 
 def differences(own: Document, theirs: Document) -> list[str]:
-    """What *own* says that *theirs* does not say in its place, or the other way round."""
+    """The differences between *own* and *theirs*, place by place."""
     lost = [f"{_place(path)}{what}" for path, what in islice(_found(own.data, theirs.data), MOST)]
     lost += [
         f"{_place(path)}the comment differs"

@@ -1,15 +1,17 @@
-"""From a package back to what it was made of."""
+"""Decodes a package into its source."""
 
 import json
 from typing import Any
 
 import msgspec
 
-from . import header, json_source, legend, logs, reader, sources
+from . import header, logs
 from .document import Document
 from .errors import CtxFormatError, CtxSourceError
-from .header import Header
-from .package import DATA_KINDS, Kind, Mode
+from .legend import legend
+from .notation import reader
+from .package import DATA_KINDS, MARK, Kind, Mode, kind_of
+from .sources import json_source, sources
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -18,7 +20,7 @@ class Decoded(msgspec.Struct, frozen=True):
     mode: Mode
     kind: Kind
     document: Document | None  # of data: JSON, YAML, TOML, CSV
-    text: str | None  # of logs and prose, and of data that was left as it stood
+    text: str | None  # of logs and prose, and of unchanged data
 
     @property
     def data(self) -> Any:
@@ -26,17 +28,24 @@ class Decoded(msgspec.Struct, frozen=True):
         return self.text if self.document is None else self.document.data
 
     def source(self) -> str:
-        """Text of the kind it was made of: equal data, comments in their places.
+        """Text of the source's kind: equal data, comments in their places.
 
-        Byte for byte for logs, prose and what was left as it stood.
+        Byte for byte for logs, prose and unchanged sources.
         """
         if self.text is not None or self.document is None:
             return self.text or ""
         return sources.write(self.document, self.kind)
 
 
-def decode(text: str, *, limit_chars: int = legend.EXPANDED_CHARS) -> Decoded:
+def decode(
+    text: str, *, kind: Kind | None = None, limit_chars: int = legend.EXPANDED_CHARS
+) -> Decoded:
     """What the package *text* holds; a condensed text comes back as the condensed text.
+
+    Args:
+        text: The package.
+        kind: Of its source, which a text without a header does not say; None to go by the text.
+        limit_chars: How long it may grow.
 
     Raises:
         CtxFormatError: *text* is no package, or a damaged one.
@@ -44,9 +53,11 @@ def decode(text: str, *, limit_chars: int = legend.EXPANDED_CHARS) -> Decoded:
     """
     found = header.get(text)
     if found is None:
+        if is_bare(text):
+            return _verbatim(text, kind or kind_of(text))
         return Decoded("exact", "json", Document(_json(text)), None)
     if found.mode == "verbatim":
-        return _verbatim(found)
+        return _verbatim(found.body, found.kind)
     body = legend.expand(found.legend, found.body, limit_chars)
     if found.kind not in DATA_KINDS:
         whole = logs.unfold(body) if "stamps" in found.flags else body
@@ -58,11 +69,22 @@ def decode(text: str, *, limit_chars: int = legend.EXPANDED_CHARS) -> Decoded:
     return Decoded(found.mode, found.kind, document, None)
 
 
-def _verbatim(found: Header) -> Decoded:
-    if found.kind not in DATA_KINDS:
-        return Decoded(found.mode, found.kind, None, found.body)
+def is_bare(text: str) -> bool:
+    """Whether *text*, without a header, is an unchanged source: it cannot be compact JSON."""
+    if text.startswith(MARK) or not text.strip() or text.lstrip()[0] in "{[":
+        return False
     try:
-        return Decoded(found.mode, found.kind, sources.read(found.body, found.kind), found.body)
+        json_source.load(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _verbatim(text: str, kind: Kind) -> Decoded:
+    if kind not in DATA_KINDS:
+        return Decoded("verbatim", kind, None, text)
+    try:
+        return Decoded("verbatim", kind, sources.read(text, kind), text)
     except CtxSourceError as error:
         raise CtxFormatError(error.problem, error.line) from error
 
@@ -71,9 +93,8 @@ def _json(text: str) -> Any:
     try:
         return json_source.load(text)
     except json.JSONDecodeError as error:
-        if text.lstrip()[:1] not in ("{", "["):
-            problem = "it has no header, and is not JSON" if text.strip() else "it is empty"
-            raise CtxFormatError(problem, is_package=False) from error
+        if not text.strip():
+            raise CtxFormatError("it is empty", is_package=False) from error
         raise CtxFormatError(f"its JSON cannot be read: {error.msg}", error.lineno) from error
     except RecursionError as error:
         raise CtxFormatError("its JSON nests too deep to be read") from error

@@ -1,4 +1,4 @@
-"""What a source says: data, and the comments that stand beside it."""
+"""The contents of a source: data, and its comments."""
 
 from typing import Any
 
@@ -21,21 +21,22 @@ class Document(msgspec.Struct):
     notes: dict[Path, Notes] = {}
     after: list[str] = []  # comments behind everything
     several: bool = False  # data is the list of the documents of one YAML stream
+    unkept: list[str] = []  # contents of its source beyond the data, in words
 
 
 class Comment(msgspec.Struct):
     """A comment as a reader of sources finds it."""
 
     line: int  # from 0
-    text: str  # what stands behind the `#`
+    text: str  # the text behind the `#`
     alone: bool  # nothing but blanks before it
 
 
 def attach(document: Document, comments: list[Comment], starts: list[tuple[int, Path]]) -> None:
-    """Give each of *comments* to the entry it stands above or beside.
+    """Attach each of *comments* to the entry below or beside it.
 
     Args:
-        document: Where they go.
+        document: Receives them.
         comments: In order of their lines.
         starts: Line on which each entry or item begins, in order; outer ones first.
     """

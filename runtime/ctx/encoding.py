@@ -1,27 +1,30 @@
 """From a source to a package: every form that keeps the data is tried, the smallest is taken.
 
-Exactness is a promise to whoever reads the package in place of the source. So each form is read
-back before it is given away, and one that does not say the same gives way to the next.
+A package is read in place of its source, so it must be exact: each form is decoded again before it
+is returned, and one that differs is replaced by the next.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from . import header, json_source, legend, logs, sources, writer
+from . import header, logs
 from .comparing import differences
-from .decoding import decode
+from .decoding import decode, is_bare
 from .document import Document
 from .errors import CtxBoundError, CtxFormatError, CtxSourceError
-from .inline import DEPTH
+from .legend import legend
+from .notation import writer
+from .notation.inline import DEPTH
+from .notation.spelling import DIGITS, is_too_long
 from .package import DATA_KINDS, MARK, Counter, Kind, Mode, Package, Part
-from .spelling import DIGITS, is_too_long
+from .sources import json_source, sources
 
 _BLOCK_CHARS: Final = 32_768
 _CUT_TOKENS: Final = 16  # that a cut through a text may add; more than any was seen to
 
 
 class _Form(NamedTuple):
-    """A text that says the source."""
+    """A text that encodes the source."""
 
     text: str
     mode: Mode
@@ -40,6 +43,7 @@ def encode(source: Any, kind: Kind = "json", *, counter: Counter) -> Package:
         CtxSourceError: the text is not of that kind, or the data has no text form.
     """
     tally = EncodingCounter(counter)
+    unkept: list[str] = []
     if isinstance(source, str) and kind not in DATA_KINDS:
         tokens = tally.count(source)
         forms = _text_forms(source, kind, tally)
@@ -50,8 +54,9 @@ def encode(source: Any, kind: Kind = "json", *, counter: Counter) -> Package:
         tokens = tally.count(source if is_text else json_source.compact(source))
         forms = _forms(source, document, kind, tally)
         text, mode = _smallest(forms, lambda each: _says(each, document), kind, tally)
+        unkept = document.unkept if mode == "exact" else []
     part = Part(mode, 0, len(text))
-    return Package(text, mode, kind, tally.count(text), tokens, (part,))
+    return Package(text, mode, kind, tally.count(text), tokens, (part,), tuple(unkept))
 
 
 class EncodingCounter:
@@ -122,7 +127,7 @@ def _forms(source: Any, document: Document, kind: Kind, tally: EncodingCounter) 
         body = writer.write(document, tally)
         forms += _shaped(body, kind, ("stream",) if document.several else (), tally)
     if isinstance(source, str):
-        forms.append(_Form(header.put("verbatim", kind, source), "verbatim", tally.known(source)))
+        forms += _verbatim(source, kind, tally)
     if not document.notes and not document.after and not document.several:
         try:
             plain = json_source.compact(document.data)
@@ -148,12 +153,18 @@ def _text_forms(source: str, kind: Kind, tally: EncodingCounter) -> list[_Form]:
     folded = logs.fold(source) if kind == "log" else None
     flags = () if folded is None else ("stamps",)
     forms = _shaped(source if folded is None else folded, kind, flags, tally)
-    whole = header.put("verbatim", kind, source)
-    return [*forms, _Form(whole, "verbatim", tally.known(source))]
+    return [*forms, *_verbatim(source, kind, tally)]
+
+
+def _verbatim(source: str, kind: Kind, tally: EncodingCounter) -> list[_Form]:
+    """*source* unchanged: without a header, if it cannot be mistaken for another form."""
+    if is_bare(source):
+        return [_Form(source, "verbatim")]
+    return [_Form(header.put("verbatim", kind, source), "verbatim", tally.known(source))]
 
 
 def _checked(data: Any) -> Any:
-    """*data*, if all of it is what `json.loads` could have given."""
+    """*data*, if `json.loads` could have returned it."""
     waiting = [data]
     while waiting:
         each = waiting.pop()

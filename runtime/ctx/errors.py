@@ -1,7 +1,7 @@
-"""What can go wrong between a source and a package.
+"""The errors of encoding and decoding.
 
 CortexError
-├── CtxSourceError   the source is not what its kind says
+├── CtxSourceError   the source is not of its declared kind
 ├── CtxFormatError   the package is damaged, or not one
 └── CtxBoundError    a bound that protects the reader was reached
 """
@@ -24,7 +24,7 @@ class CtxSourceError(CortexError):
 
 
 class CtxFormatError(CortexError):
-    """The text of a package does not follow the format, or is none at all."""
+    """The text does not follow the format of packages."""
 
     def __init__(
         self, problem: str, line: int = 0, file: str = "", is_package: bool = True
@@ -38,7 +38,7 @@ class CtxFormatError(CortexError):
     def __str__(self) -> str:
         where = _where(self.file, self.line)
         if not self.is_package:
-            return f"{where}no package: {self.problem}; give what `cortex ctx encode` printed"
+            return f"{where}not a package: {self.problem}; give what `cortex ctx encode` printed"
         return f"{where}{self.problem}: the package is damaged, encode its source again"
 
 

@@ -1,4 +1,4 @@
-"""The first line of a package: what made it, what it was, what its reader has to undo."""
+"""The first line of a package: its maker, the kind of its source, and what a reader must undo."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import msgspec
 from .errors import CtxFormatError
 from .package import KINDS, MARK
 
-_MODES = ("exact", "condensed", "drafted", "verbatim")
+_MODES = ("exact", "condensed", "drafted", "extracted", "verbatim")
 _FLAGS = ("stamps", "stream")
 
 
@@ -33,10 +33,10 @@ def put(
 
 
 def get(text: str) -> Header | None:
-    """The header of *text*; None where it has none and is compact JSON.
+    """The header of *text*; None if it is compact JSON, which has none.
 
     Raises:
-        CtxFormatError: the first line begins as a header and is none.
+        CtxFormatError: the first line begins like a header and is malformed.
     """
     if not text.startswith(MARK):
         return None

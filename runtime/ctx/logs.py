@@ -1,4 +1,4 @@
-"""Logs: a stamp that begins a line is written as what differs from the one above it."""
+"""Logs: a line's leading timestamp is written as its difference from the one above."""
 
 import re
 

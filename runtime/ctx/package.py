@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Sequence
-from pathlib import PurePath
+from os.path import splitext
 from typing import Literal, Protocol
 
 import msgspec
 
-Mode = Literal["exact", "condensed", "drafted", "verbatim"]
+Mode = Literal["exact", "condensed", "drafted", "extracted", "verbatim"]
 Kind = Literal["json", "jsonl", "yaml", "toml", "csv", "log", "markdown", "text"]
 KINDS: tuple[Kind, ...] = ("json", "jsonl", "yaml", "toml", "csv", "log", "markdown", "text")
 DATA_KINDS: frozenset[str] = frozenset({"json", "jsonl", "yaml", "toml", "csv"})
@@ -52,14 +52,15 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Package(msgspec.Struct, frozen=True):
-    """Text that a model reads as it stands."""
+    """Text that a model reads directly."""
 
     text: str
-    mode: Mode  # of the whole; `parts` says more where modes meet
+    mode: Mode  # of the whole; `parts` has the details of a mixture
     kind: Kind
     tokens: int  # of `text`
     source_tokens: int  # of the source as it was given (data: as compact JSON)
     parts: tuple[Part, ...] = ()  # in order, together the whole text
+    unkept: tuple[str, ...] = ()  # contents of its source beyond the data, in words
 
     @property
     def tokens_saved(self) -> int:
@@ -69,7 +70,7 @@ class Package(msgspec.Struct, frozen=True):
 
 def kind_of(text: str, name: str = "") -> Kind:
     """The kind of *text*, of which *name* is the file's; `text` where nothing else is certain."""
-    named = _SUFFIXES.get(PurePath(name).suffix.lower())
+    named = kind_of_name(name)
     if named is not None:
         return named
     start = text.lstrip()[:1]
@@ -79,6 +80,12 @@ def kind_of(text: str, name: str = "") -> Kind:
     if sum(bool(_STAMPED.match(line)) for line in lines) > len(lines) // 2:
         return "log"
     return "markdown" if any(re.match(r"#{1,6} |```|\* |- ", line) for line in lines) else "text"
+
+
+def kind_of_name(name: str) -> Kind | None:
+    """The kind that a file of this *name* has; None where the name does not say."""
+    # A prompt asks this of each of its items: pathlib would take a twentieth of a compile.
+    return _SUFFIXES.get(splitext(name)[1].lower())  # noqa: PTH122  # pathlib is slow
 
 
 def _json_kind(text: str) -> Kind:

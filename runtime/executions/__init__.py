@@ -1,49 +1,93 @@
-"""Executions: the fold of their events, and the decisions about what comes next; all pure."""
+"""Executions: the fold of their events, and the decisions about the next step; all pure."""
 
 from typing import TYPE_CHECKING
 
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .answering import do_again, it_happened, open_effects
-    from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
-    from .children import CHILD_FACTS, left_behind
-    from .choices import choices
-    from .control import VERDICTS
-    from .decide import NO_PROCESS, advance, decide, give_up, ignore, leave, take_back
-    from .dialogue import Offers
-    from .evolve import INPUTS, OUTPUTS, evolve, stood_at
-    from .goals import GOAL
-    from .growing import checked_as_declared, goal_at_hand
-    from .history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
-    from .items import Live
-    from .records import ExecutionRecords, ExecutionRow, list_executions
-    from .requesting import edit_prompt, give_result, skip
-    from .requests import context_compile, gate_evaluate, knowledge_request
-    from .retrying import wait_before_call, wait_before_retry
-    from .room import too_large
-    from .running import execution_of, run, run_goal
-    from .settlement import question_of
-    from .speakers import ENGINE, PEOPLE, asker, is_wanted
-    from .spending import tokens_of
-    from .state import EFFECT, ITEMS, PARENT_PAUSES, Execution, Stage, Status
-    from .step_sequencer import reached
-    from .values import checked_inputs
+    from .decisions.answering import do_again, it_happened, open_effects
+    from .decisions.changing import unknown_step
+    from .decisions.children import CHILD_FACTS, left_behind
+    from .decisions.control import VERDICTS
+    from .decisions.decide import NO_PROCESS, advance, decide, give_up, ignore, leave, take_back
+    from .decisions.forking import fork_request, not_to_fork, process_to_fork, steps_before
+    from .decisions.requesting import edit_prompt, give_result, skip
+    from .decisions.settlement import question_of
+    from .running import (
+        execution_of,
+        fork,
+        resume,
+        run,
+        run_goal,
+        run_request,
+        set_breakpoints,
+    )
+    from .state.asked import (
+        ANSWERS,
+        RECORDS,
+        STEP_ANSWERS,
+        AskedSoFar,
+        Serving,
+        counted,
+        speaks_for,
+        takers_of,
+    )
+    from .state.evolve import INPUTS, OUTPUTS, evolve, stood_at
+    from .state.goals import GOAL
+    from .state.history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
+    from .state.items import Live
+    from .state.recorded_calls import RecordedCalls, call_of, family, joined_path, repeated
+    from .state.records import (
+        PROJECTIONS,
+        STATUS_OF_TOPIC,
+        ExecutionRecords,
+        ExecutionRow,
+        list_executions,
+    )
+    from .state.speakers import ENGINE, MANAGER, PEOPLE, asker, is_wanted
+    from .state.spending import tokens_of
+    from .state.state import (
+        AGREEMENT,
+        DECIDER,
+        EFFECT,
+        ITEMS,
+        PARENT_PAUSES,
+        Execution,
+        Stage,
+        Status,
+        other_decider,
+    )
+    from .state.values import checked_inputs, clipped, too_large
+    from .steps.breakpoints import breakpoint_places, breakpoints_of
+    from .steps.choices import choices
+    from .steps.dialogue import Offers
+    from .steps.growing import checked_as_declared, goal_at_hand
+    from .steps.recalling import ANY
+    from .steps.requests import context_compile, gate_evaluate, knowledge_request
+    from .steps.retrying import wait_before_call, wait_before_retry
+    from .steps.step_sequencer import reached
 else:
     lazily(__name__)
 
 __all__ = [
+    "AGREEMENT",
     "ANSWERS",
+    "ANY",
     "CHILD_FACTS",
+    "DECIDER",
     "EFFECT",
     "ENGINE",
     "GOAL",
     "INPUTS",
     "ITEMS",
+    "MANAGER",
     "NO_PROCESS",
     "OUTPUTS",
     "PARENT_PAUSES",
     "PEOPLE",
+    "PROJECTIONS",
+    "RECORDS",
+    "STATUS_OF_TOPIC",
     "STEP_ANSWERS",
     "VERDICTS",
     "AskedSoFar",
@@ -52,15 +96,20 @@ __all__ = [
     "ExecutionRow",
     "Live",
     "Offers",
+    "RecordedCalls",
     "Serving",
     "Stage",
     "Status",
     "advance",
     "asked_in_adhoc",
     "asker",
+    "breakpoint_places",
+    "breakpoints_of",
+    "call_of",
     "checked_as_declared",
     "checked_inputs",
     "choices",
+    "clipped",
     "context_compile",
     "counted",
     "decide",
@@ -68,7 +117,10 @@ __all__ = [
     "edit_prompt",
     "evolve",
     "execution_of",
+    "family",
     "fold",
+    "fork",
+    "fork_request",
     "gate_evaluate",
     "give_result",
     "give_up",
@@ -78,24 +130,34 @@ __all__ = [
     "is_own",
     "is_wanted",
     "it_happened",
+    "joined_path",
     "knowledge_request",
     "leave",
     "left_behind",
     "list_executions",
     "may_answer",
+    "not_to_fork",
     "observed",
     "open_effects",
+    "other_decider",
+    "process_to_fork",
     "question_of",
     "reached",
+    "repeated",
+    "resume",
     "run",
     "run_goal",
+    "run_request",
+    "set_breakpoints",
     "skip",
     "speaks_for",
+    "steps_before",
     "stood_at",
     "take_back",
     "takers_of",
     "tokens_of",
     "too_large",
+    "unknown_step",
     "wait_before_call",
     "wait_before_retry",
 ]

@@ -7,10 +7,10 @@ import msgspec
 
 from cortex.bus import Effect, Event
 from cortex.bus.events import StepCompleted, StepExecute, StepFailed
-from cortex.runtime.kernel import SERVED, Begun, Component, Delivery, Home, Serves
+from cortex.runtime.kernel import Begun, Component, Delivery, Home, Serves
 
 from .errors import EffectUnknownError, StepError
-from .making import Called, handler_of, made_of, own_class_only, routed
+from .making import Called, handler_of, routed, serving
 from .parameters import encoded
 from .signature import VALUE, Signature
 from .step import ActionStep
@@ -95,13 +95,8 @@ def action(
             "action", name, signature.parameters, signature.result, said, answer, effect
         )
         handler = routed(handler_of(_Actions(signature), function), StepExecute, name)
-        if signature.method:
-            own_class_only(name, component=component, workers=workers, cpu=cpu)
-            setattr(handler, SERVED, (serves,))
-            return handler
-        of_class = {"component": component, "workers": workers or 1, "cpu": cpu}
-        made_of(function, signature, (serves,), "execute", handler, (), of_class)
-        return function
+        of_class = {"component": component, "workers": workers, "cpu": cpu}
+        return serving(function, signature, serves, "execute", handler, of_class)
 
     decorator: Any = mark
     made: ActionDecorator = decorator

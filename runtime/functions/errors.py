@@ -2,10 +2,26 @@
 
 CortexError
 └── StepError              the step, gate, tool call or model call failed; the line says why
-    └── EffectUnknownError     it was begun, and nobody can say how it ended
+    └── EffectUnknownError     it began, and its end is unknown
 """
 
+from typing import Protocol, Self
+
 from cortex.bus import CortexError
+
+
+class Failure(Protocol):
+    """An error that knows what it means to a step."""
+
+    @property
+    def kind(self) -> str:
+        """One word for programs."""
+        ...
+
+    @property
+    def retry(self) -> bool:
+        """Whether another attempt can help."""
+        ...
 
 
 class StepError(CortexError):
@@ -15,7 +31,7 @@ class StepError(CortexError):
         problem: What is, what was expected, and what to do.
         retry: False where another attempt cannot help.
         kind: One word for programs: "failed", "refused", "timeout", ... as in the event that tells.
-        excerpt: What whoever tries again has to see, where the line does not hold it.
+        excerpt: Information for a retry that is not in the line.
     """
 
     def __init__(
@@ -23,6 +39,11 @@ class StepError(CortexError):
     ) -> None:
         super().__init__(problem)
         self.problem, self.retry, self.kind, self.excerpt = problem, retry, kind, excerpt
+
+    @classmethod
+    def of(cls, error: Failure, problem: str = "") -> Self:
+        """The failure of the step that met *error*; *problem* says it in other words."""
+        return cls(problem or str(error), retry=error.retry, kind=error.kind)
 
     def __str__(self) -> str:
         return self.problem
@@ -32,4 +53,4 @@ class StepError(CortexError):
 
 
 class EffectUnknownError(StepError):
-    """An effect was begun, and nobody can say how it ended: a person is asked."""
+    """An effect began, and its end is unknown: a person is asked."""

@@ -1,4 +1,4 @@
-"""`@gate`: a function that says whether work may go on."""
+"""`@gate`: a function that decides whether work may continue."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar, overload
@@ -8,7 +8,6 @@ import msgspec
 from cortex.bus import Event
 from cortex.bus.events import GateEvaluate, GateEvaluated
 from cortex.runtime.kernel import (
-    SERVED,
     Component,
     ComponentInvalidError,
     Delivery,
@@ -17,7 +16,7 @@ from cortex.runtime.kernel import (
 )
 
 from .errors import StepError
-from .making import Called, handler_of, made_of, own_class_only, routed
+from .making import Called, handler_of, routed, serving
 from .parameters import encoded
 from .signature import Signature
 from .step import GateStep
@@ -111,13 +110,8 @@ def gate(
             raise ComponentInvalidError(name, "is a gate: it gives a Verdict, as `-> Verdict`")
         serves = Serves("gate", name, signature.parameters, traits=said)
         handler = routed(handler_of(_Gates(signature), function), GateEvaluate, name)
-        if signature.method:
-            own_class_only(name, component=component, workers=workers, cpu=cpu)
-            setattr(handler, SERVED, (serves,))
-            return handler
-        of_class = {"component": component, "workers": workers or 1, "cpu": cpu}
-        made_of(function, signature, (serves,), "evaluate", handler, (), of_class)
-        return function
+        of_class = {"component": component, "workers": workers, "cpu": cpu}
+        return serving(function, signature, serves, "evaluate", handler, of_class)
 
     decorator: Any = mark
     made: GateDecorator = decorator

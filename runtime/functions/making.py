@@ -10,6 +10,7 @@ import msgspec
 from cortex.bus import Event
 from cortex.runtime.kernel import (
     MADE,
+    SERVED,
     AsyncComponent,
     Component,
     ComponentInvalidError,
@@ -60,7 +61,7 @@ class Answering(Protocol):
         ...
 
     def ended(self, called: Called, value: Any) -> Sequence[Event]:
-        """What the function gave."""
+        """The result of the function."""
         ...
 
     def broke(self, called: Called, error: Exception) -> Sequence[Event] | None:
@@ -178,13 +179,34 @@ def routed(handler: Callable[..., Any], event: type[Event], key: str | None) -> 
     return on(event, where=where)(handler)
 
 
-def own_class_only(name: str, **given: Any) -> None:
-    """Refuse on a method what its class says.
+def serving(
+    function: Callable[..., Any],
+    signature: Signature,
+    serves: Serves,
+    method: str,
+    handler: Callable[..., Any],
+    of_class: Mapping[str, Any],
+) -> Callable[..., Any]:
+    """What stands in the place of *function*: a method's handler, else itself, with its component.
+
+    Args:
+        function: As for `made_of`, like all that is not said here.
+        signature: Of it.
+        serves: The one thing that it serves.
+        method: Name of the component's handler.
+        handler: The handler.
+        of_class: `component`, `workers`, `cpu`, as they were given; none of them to a method.
 
     Raises:
-        ComponentInvalidError: One of them is given.
+        ComponentInvalidError: A method says what its class says.
     """
-    said = [word for word, value in given.items() if value]
+    if not signature.method:
+        named = {**of_class, "workers": of_class["workers"] or 1}
+        made_of(function, signature, (serves,), method, handler, (), named)
+        return function
+    said = [word for word, value in of_class.items() if value]
     if said:
         problem = f"is a method: say {', '.join(said)} in its class"
-        raise ComponentInvalidError(name, problem)
+        raise ComponentInvalidError(signature.name, problem)
+    setattr(handler, SERVED, (serves,))
+    return handler

@@ -81,17 +81,7 @@ def _observes(
     awaited = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
     handler: Any = handle_async if awaited else handle
     handler.cortex_routes = _Routes(function)
-    signature = Signature(
-        name=function.__name__,
-        parameters=None,
-        whole="",
-        step="",
-        ports=ports,
-        result=None,
-        wraps=False,
-        method=False,
-        awaited=awaited,
-    )
+    signature = Signature(name=function.__name__, ports=ports, awaited=awaited)
     of_class = {"component": component, "start": start}
     made_of(function, signature, (), "handle", handler, (), of_class)
 

@@ -45,7 +45,7 @@ def converted(
     """*given* as a *kind*; unless *strict*, numbers may come as texts.
 
     Raises:
-        msgspec.ValidationError: It is none.
+        msgspec.ValidationError: It is invalid.
         StepError: A path leads out of its folder.
     """
 

@@ -51,7 +51,7 @@ def inside(root: pathlib.Path, named: str) -> Path:
     """The path *named*, from *root*, with its links followed.
 
     Raises:
-        StepError: It leads out of *root*, or is none.
+        StepError: It leads out of *root*, or is not a path.
     """
     shown = repr(named[:SHOWN])
     try:

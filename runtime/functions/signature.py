@@ -25,14 +25,14 @@ class Signature(msgspec.Struct, frozen=True):
     """
 
     name: str  # of what it serves, for errors
-    parameters: type[msgspec.Struct] | None  # None: it takes none
-    whole: str  # the parameter that is given all of them as one Struct; "": each by its name
-    step: str  # the parameter that is given the step; "" for none
-    ports: tuple[inspect.Parameter, ...]
-    result: type[msgspec.Struct] | None  # None: it gives none
-    wraps: bool  # whether what it gives becomes the field `value` of its result
-    method: bool  # of a component, whose ports its constructor takes
-    awaited: bool
+    parameters: type[msgspec.Struct] | None = None  # None: it takes none
+    whole: str = ""  # the parameter that is given all of them as one Struct; "": each by its name
+    step: str = ""  # the parameter that is given the step; "" for none
+    ports: tuple[inspect.Parameter, ...] = ()
+    result: type[msgspec.Struct] | None = None  # None: it gives none
+    wraps: bool = False  # whether what it gives becomes the field `value` of its result
+    method: bool = False  # of a component, whose ports its constructor takes
+    awaited: bool = False
 
     @classmethod
     def of(cls, function: Callable[..., Any], name: str, *, strict: bool = False) -> "Signature":

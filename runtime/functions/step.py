@@ -6,7 +6,7 @@ from typing import Any
 
 from cortex.bus import Event
 from cortex.bus.events import GateEvaluate, StepExecute, ToolCall
-from cortex.runtime.context import Parts, split
+from cortex.runtime.context import Message, Parts, PromptBlock, messages_of, parts_of
 from cortex.runtime.kernel import Delivery, Home
 
 from .path import root_of
@@ -25,7 +25,8 @@ class Step:
     def __init__(self, event: Any, delivery: Delivery, home: Home | None = None) -> None:
         self._event, self.delivery, self._home = event, delivery, home
         self.summary = ""
-        self.prompt = ""  # of a model that is asked
+        self.prompt = ""  # of a model that is asked, as one text
+        self.blocks: tuple[PromptBlock, ...] = ()  # of that prompt, in order
         self.published: list[Event] = []  # to be recorded with the answer
 
     @property
@@ -66,7 +67,12 @@ class Step:
     @property
     def parts(self) -> Parts:
         """The prompt of a model that is asked, taken apart: `system`, `tools` and `user`."""
-        return split(self.prompt)
+        return parts_of(self.blocks)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The prompt of a model that is asked, as messages: each a `role` and its `blocks`."""
+        return messages_of(self.blocks)
 
     @property
     def workspace(self) -> pathlib.Path:

@@ -53,7 +53,7 @@ def start_python(
         output: Where both its outputs go; unless said, to our standard error.
         folder: Where it works.
         descriptors: Of ours that it has, too.
-        own_session: Whether a Ctrl-C is none of its business, and it ends with all it started.
+        own_session: Whether it ignores Ctrl-C of the parent, and ends with all its child processes.
         confined: Gives the words that start it within a sandbox.
 
     Raises:
@@ -150,6 +150,10 @@ class ChildProcess:
             self._process.kill()
         elif self._process.returncode is None:  # else its number may be another's by now
             signal_group(self._process.pid)
+
+    def has_ended(self) -> bool:
+        """Whether it is gone."""
+        return self._process.poll() is not None
 
     def wait(self) -> int:
         """How it ended, once it has: as `ending` tells in words."""

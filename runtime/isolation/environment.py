@@ -1,6 +1,6 @@
 """The environment that a program is given: what every program may expect, and what was named.
 
-Test suites, build scripts and tool servers run much that nobody has read, and the environment of
+Test suites, build scripts and tool servers run much unreviewed code, and the environment of
 the runtime holds keys. So this lists what is passed on, not what is held back.
 """
 

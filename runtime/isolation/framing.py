@@ -5,21 +5,20 @@ from collections import deque
 
 import msgspec
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
 HEAD_BYTES = 4
 PIECE_BYTES = 1 << 16  # at once, which is what a pipe holds
 
 
+@with_fields
 class PipeFrameError(CortexError):
     """The other end of a pipe announced a longer frame than it may send."""
 
-    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(size_bytes, limit_bytes)
-        self.size_bytes, self.limit_bytes = size_bytes, limit_bytes
+    size_bytes: int
+    limit_bytes: int
 
-    def __str__(self) -> str:
-        return f"a frame of {self.size_bytes:,} bytes is longer than {self.limit_bytes:,}"
+    says = "a frame of {size_bytes:,} bytes is longer than {limit_bytes:,}"
 
 
 def frame_of(content: msgspec.Struct) -> bytes:

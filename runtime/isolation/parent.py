@@ -9,6 +9,8 @@ import time
 
 import msgspec
 
+from cortex.bus import steady_s
+
 from .framing import FrameReader, frame_of
 from .process import enter_process
 
@@ -57,8 +59,8 @@ def enter_child(*, outlives: bool = False) -> Parent:
 def _end_with(parent: int, outlives: bool) -> None:  # of a thread
     hangup = select.poll()
     hangup.register(STDIN, 0)
-    hangup.poll()  # until nobody holds its other end
-    until = time.monotonic() + LEAVE_S
-    while time.monotonic() < until and (outlives or os.getppid() == parent):
+    hangup.poll()  # until its other end is closed
+    until = steady_s() + LEAVE_S
+    while steady_s() < until and (outlives or os.getppid() == parent):
         time.sleep(LOOK_S)
     os._exit(1)

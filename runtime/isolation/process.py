@@ -40,7 +40,7 @@ def close_process() -> bool:
     """
     if sys.platform != "linux" or os.environ.get(DEBUGGABLE) == "1":
         return False
-    import ctypes  # here: whoever only builds a command line need not load it
+    import ctypes  # here: building a command line does not need it
 
     try:
         return bool(ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
@@ -49,7 +49,7 @@ def close_process() -> bool:
 
 
 def given(environment: Mapping[str, str]) -> bytes:
-    """*environment* as `enter_process` reads it; it goes through a pipe, which nobody else sees."""
+    """*environment* as `enter_process` reads it; sent through a private pipe."""
     # Not a format of ours: the process that reads this has imported nothing yet.
     fields = [field for pair in environment.items() for field in pair]
     data = b"\0".join(os.fsencode(field) for field in fields)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .announcements import announcement_of
-    from .component import (
+    from .components.announcements import announcement_of
+    from .components.component import (
         COMPLETES,
         EFFECTIVE,
         MADE,
@@ -23,9 +23,16 @@ if TYPE_CHECKING:
         on,
         routes_of,
     )
-    from .config import Config
-    from .counts import many
-    from .effect import Begun
+    from .components.effect import Begun
+    from .components.manifest import (
+        Entry,
+        built_in,
+        configured,
+        construct,
+        load,
+        located,
+        why_not_imported,
+    )
     from .errors import (
         ComponentInvalidError,
         ConfigError,
@@ -35,13 +42,18 @@ if TYPE_CHECKING:
         NotReadyError,
         RefusedError,
     )
-    from .home import Home
-    from .host import trace_of
+    from .home.config import Config
+    from .home.home import Home
+    from .home.log_config import HeadReceiver
+    from .home.masking import key_names, mask_for, open_blobs
+    from .hosts.host import LocalHost, Outcome, trace_of
+    from .log_levels import wanted_logs
     from .logs import level_asked, log_to_stderr
-    from .manifest import Entry, built_in, configured, construct, load, located, why_not_imported
-    from .masking import key_names, mask_for, open_blobs
+    from .ports import preferences_of_user
     from .runtime import Runtime
-    from .times import duration, iso, local, parse_end, parse_time, recent
+    from .shells import supervision
+    from .shells.supervision import Restarts
+    from .times import duration, iso, local, many, parse_end, parse_time, recent
     from .version import VERSION
     from .worker import Worker
 else:
@@ -62,14 +74,18 @@ __all__ = [
     "Delivery",
     "Entry",
     "Forget",
+    "HeadReceiver",
     "Home",
     "HomeError",
     "Later",
+    "LocalHost",
     "ManifestError",
     "NotFoundError",
     "NotReadyError",
+    "Outcome",
     "Output",
     "RefusedError",
+    "Restarts",
     "Route",
     "Runtime",
     "Serves",
@@ -93,8 +109,11 @@ __all__ = [
     "open_blobs",
     "parse_end",
     "parse_time",
+    "preferences_of_user",
     "recent",
     "routes_of",
+    "supervision",
     "trace_of",
+    "wanted_logs",
     "why_not_imported",
 ]

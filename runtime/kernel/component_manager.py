@@ -1,6 +1,5 @@
-"""The components of a runtime at work: a shell for each, or one for each of its workers."""
+"""Runs the components of a runtime: one shell each, or one for each worker."""
 
-import contextlib
 import secrets
 import sys
 from collections.abc import Callable
@@ -29,7 +28,7 @@ from cortex.bus import (
 )
 from cortex.runtime.secrets import Mask
 
-from .component import (
+from .components.component import (
     AsyncComponent,
     Component,
     Route,
@@ -38,26 +37,26 @@ from .component import (
     is_query,
     routes_of,
 )
-from .config import Config
-from .endings import Endings
+from .components.manifest import Entry, construct
 from .errors import NotReadyError
-from .feed import Feeding, Program, ordered, work, work_side_by_side
-from .host import Host, LocalHost
-from .leases import Leases
-from .manifest import Entry, construct
-from .recall import Recall, Snapshots
-from .resting import REST_NS, Resting
-from .retries import hearing
-from .shared_host import SharedHost
-from .shell import Hooks, Pulse, Shell, ask, wake
-from .spawned import Born, SpawnedHost
-from .supervisor import Staffed, Supervisor
-from .tracebacks import Tracebacks
+from .home.config import Config
+from .hosts.host import Host, LocalHost
+from .hosts.shared_host import SharedHost
+from .hosts.spawned import Born, SpawnedHost
+from .hosts.tracebacks import Tracebacks
+from .shells.endings import Endings
+from .shells.feed import Feeding, Program, ordered, work, work_side_by_side
+from .shells.leases import Leases
+from .shells.recall import Recall, Snapshots
+from .shells.resting import KEEP_NS, REST_NS, KeptHosts, Resting
+from .shells.retries import hearing
+from .shells.shell import Hooks, Pulse, Shell, ask, wake
+from .shells.supervisor import RunningShell, Supervisor
 
 if TYPE_CHECKING:
-    from .async_host import AsyncHost
+    from .hosts.async_host import AsyncHost
 
-STALL_NS = 300_000_000_000  # a component that is fed in order hangs at one page after this
+STALL_NS = 300_000_000_000  # an ordered component counts as hung after this long at one page
 
 TAG = secrets.token_hex(4)  # another process may host a component of the same name
 
@@ -65,25 +64,25 @@ PortsFor = Callable[[Entry], dict[str, Any]]
 
 
 class ManagedComponent(msgspec.Struct):
-    """One component at work."""
+    """One running component."""
 
     component: type[Component]
     entry: Entry
-    labels: tuple[str, ...]  # of its shells
+    labels: tuple[str, ...]  # names of its shells
     routes: tuple[Route, ...]
+    kept: KeptHosts  # hosts of resting shells
     wakes: dict[str, Callable[[], None]] = {}  # by label
-    answering: SharedHost | None = None  # of the first shell
-    made: dict[str, Host] = {}  # by label, of those that rest and never began
-    resting: Resting | None = None  # None where its shells are always there
+    answering: SharedHost | None = None  # host of the first shell
+    resting: Resting | None = None  # None if its shells always run
 
     @property
     def name(self) -> str:
-        """The component's name, which is its subscription's."""
+        """The component's name, also the name of its subscription."""
         return self.component.component_name()
 
     @property
     def endings(self) -> str:
-        """The subscription by which it hears what ends; of this process alone."""
+        """Its subscription to endings, which is unique to this process."""
         return f"{self.name}/endings-{TAG}"
 
     @property
@@ -92,14 +91,14 @@ class ManagedComponent(msgspec.Struct):
         return self.entry.start or self.component.start
 
     def pairs(self) -> tuple[Pair, ...]:
-        """What it subscribes to; empty for one that only answers queries."""
+        """What it subscribes to; empty if it only answers queries."""
         return tuple(
             dict.fromkeys((r.event.topic_name(), r.key) for r in self.routes if not is_query(r))
         )
 
 
 class ComponentManager:
-    """Starts and stops shells; the supervisor keeps them alive in between."""
+    """Starts and stops shells; between that, the supervisor restarts failed ones."""
 
     def __init__(
         self,
@@ -118,22 +117,24 @@ class ComponentManager:
         self._snapshots, self._supervisor = snapshots, supervisor
         self._ports_for, self._home = ports_for, home
         self._config = config
-        self._keep, self._mask = keep, mask  # puts a blob, for the traceback of what failed
-        self._standing = isinstance(hub, LocalHub)  # claims stand where the claimant is
+        self._keep, self._mask = keep, mask  # stores a blob, for the traceback of a failure
+        self._standing = isinstance(hub, LocalHub)  # standing claims need a hub in this process
         self._leases = Leases(hub, standing=self._standing)
         self._posts: dict[str, ManagedComponent] = {}
 
     def begin(self, component: type[Component], entry: Entry) -> Callable[[float], None]:
-        """Start a component; what comes back waits so many seconds until it is ready.
+        """Start a component; the returned function waits so many seconds until it is ready.
 
-        The waiting raises NotReadyError where it does not get there.
+        That function raises NotReadyError if the component does not become ready.
         """
         workers = component.workers if entry.workers is None else entry.workers
         name = component.component_name()
         if name in self._posts:
-            raise NotReadyError(name, "a component of that name is at work: remove it first")
+            raise NotReadyError(name, "a component of that name is running: remove it first")
         labels = tuple(f"{name}/{n}" for n in range(1, workers + 1)) if workers else (name,)
-        post = ManagedComponent(component, entry, labels, tuple(routes_of(component)))
+        post = ManagedComponent(
+            component, entry, labels, tuple(routes_of(component)), KeptHosts(self._hub)
+        )
         self._open(post)
         if self._rests(post):
             return lambda _: None
@@ -148,9 +149,9 @@ class ComponentManager:
         return wait
 
     def _rests(self, post: ManagedComponent) -> bool:
-        """Have the workers of a component begin with its first work; False where they cannot.
+        """Start the workers of a component with its first work; False if they cannot rest.
 
-        What is wrong with one shows now: then it begins at once, and fails as all others do.
+        A component with an error does not rest: it starts at once, and fails as others do.
         """
         component = post.component
         stays = any(map(is_query, post.routes)) or post.labels == (post.name,)
@@ -158,11 +159,11 @@ class ComponentManager:
             return False
         try:
             if issubclass(component, AsyncComponent):
-                construct(component, self._ports_for(post.entry))  # to see whether it can be
+                construct(component, self._ports_for(post.entry))  # raises if that fails
             elif not component.cpu:
                 self._make(post)
         except Exception:  # noqa: BLE001  # its own thread tells what is wrong
-            self._leave_unmade(post)
+            post.kept.stop_all()
             return False
         self._supervisor.begin()
         begin = partial(self._watch, post, ordered=False)
@@ -172,19 +173,13 @@ class ComponentManager:
 
     def _make(self, post: ManagedComponent) -> None:
         for label in post.labels:
-            post.made[label] = host = self._host(post)
+            host = self._host(post)
+            post.kept.keep(label, host)
             if isinstance(host, LocalHost):
                 host.make()
 
-    @staticmethod
-    def _leave_unmade(post: ManagedComponent) -> None:
-        made, post.made = post.made, {}
-        for host in made.values():
-            with contextlib.suppress(Exception):  # it never began
-                host.stop()
-
     def _open(self, post: ManagedComponent) -> None:
-        """Before the first shell is there: what is asked or published from now on waits for it."""
+        """Subscribe before the first shell exists: queries and events from now on wait for it."""
         answered: list[type[Event]] = []
         try:
             for route in post.routes:
@@ -192,7 +187,7 @@ class ComponentManager:
                     self._hub.answer(route.event, self._answerer(post))
                     answered.append(route.event)
             if post.pairs():
-                # Here, or a component that is of the other kind by now would be started for ever.
+                # Here: otherwise a component that changed its kind would be restarted for ever.
                 subscribe = Subscribe(post.name, "work", post.pairs())
                 if post.labels == (post.name,):
                     pairs = hearing(post.name, post.pairs())
@@ -205,24 +200,24 @@ class ComponentManager:
         self._posts[post.name] = post
 
     def end(self, name: str, patience_s: float) -> ManagedComponent:
-        """Stop a component in good order.
+        """Stop a component cleanly.
 
         Raises:
             NotReadyError: No component of that name is at work.
         """
         post = self._posts.pop(name, None)
         if post is None:
-            raise NotReadyError(name, "no component of that name is at work")
+            raise NotReadyError(name, "no component of that name is running")
         self._stop_answering(post)
         self._begin_no_more(post)
         for label in post.labels:
             self._supervisor.unwatch(label, patience_s)
             self._unwatch(post, label)
-        self._leave_unmade(post)
+        post.kept.stop_all()
         return post
 
     def end_all(self, patience_s: float) -> None:
-        """Stop everything in good order; a shell that hangs is left behind."""
+        """Stop everything cleanly; abandon shells that hang."""
         posts, self._posts = list(self._posts.values()), {}
         for post in posts:
             self._stop_answering(post)
@@ -231,7 +226,7 @@ class ComponentManager:
         for post in posts:
             for label in post.labels:
                 self._unwatch(post, label)
-            self._leave_unmade(post)
+            post.kept.stop_all()
 
     @staticmethod
     def _begin_no_more(post: ManagedComponent) -> None:
@@ -244,12 +239,13 @@ class ComponentManager:
                 self._hub.unanswer(route.event)
 
     def _watch(self, post: ManagedComponent, label: str, *, ordered: bool) -> Any:
-        pulse = Pulse()  # of the shell that is at work under this label
+        pulse = Pulse()  # of the shell that runs under this label
+        host: Host | None = None
 
-        def make(hooks: Hooks) -> Staffed:
-            nonlocal pulse
-            pulse = Pulse()
-            return self._staffed(post, label, hooks, pulse)
+        def make(hooks: Hooks) -> RunningShell:
+            nonlocal pulse, host
+            pulse, host = Pulse(), post.kept.take(label) or self._host(post)
+            return self._started(post, label, hooks, pulse, host)
 
         def overdue(now_ns: int) -> bool:
             since_ns = pulse.busy_since_ns
@@ -259,13 +255,16 @@ class ComponentManager:
 
         def rested() -> None:
             self._unwatch(post, label)
+            if host is not None and host.is_kept():
+                post.kept.keep(label, host, KEEP_NS)
             if post.resting is not None:
                 post.resting.rest(label)
 
         return self._supervisor.watch(label, make, overdue, rested)
 
-    def _staffed(self, post: ManagedComponent, label: str, hooks: Hooks, pulse: Pulse) -> Staffed:
-        host = post.made.pop(label, None) or self._host(post)
+    def _started(
+        self, post: ManagedComponent, label: str, hooks: Hooks, pulse: Pulse, host: Host
+    ) -> RunningShell:
         if label == post.labels[0]:
             post.answering = host if isinstance(host, SharedHost) else None
         program = self._program(post, label, host, pulse)
@@ -291,7 +290,7 @@ class ComponentManager:
             if issubclass(post.component, AsyncComponent):
                 self._hub.watch(post.endings, bell)
             bell()
-        return Staffed(ref, abandon, hurry)
+        return RunningShell(ref, abandon, hurry)
 
     def _unwatch(self, post: ManagedComponent, label: str) -> None:
         bell = post.wakes.pop(label, None)
@@ -306,6 +305,8 @@ class ComponentManager:
         pairs, component = post.pairs(), post.component
         if not pairs:
             return None
+        connected = issubclass(component, AsyncComponent)
+        rest_ns = KEEP_NS if connected else REST_NS
         feeding = Feeding(
             post.name,
             pairs,
@@ -315,9 +316,9 @@ class ComponentManager:
             contract=contract_of(component, self._config, post.entry.effects),
             traces=Tracebacks(post.name, self._keep, self._mask.text),
             claimant=label if self._standing else "",
-            rest_ns=REST_NS if post.resting is not None else None,
+            rest_ns=None if post.resting is None else rest_ns,
         )
-        if issubclass(component, AsyncComponent):
+        if connected:
             return work_side_by_side(feeding, cast("AsyncHost", host), Endings(post.endings))
         if post.labels != (post.name,):
             return work(feeding, host, self._hub.steady_ns)
@@ -328,7 +329,7 @@ class ComponentManager:
 
     def _host(self, post: ManagedComponent) -> Host:
         entry, emit = post.entry, self._emitter(post.name)
-        if post.component.cpu and self._home:  # without a home its blobs are in this process alone
+        if post.component.cpu and self._home:  # without a home its blobs exist only in this process
             born = Born(
                 entry.component, entry.settings, self._home, _search_path(), config=self._config
             )
@@ -336,7 +337,9 @@ class ComponentManager:
         ports = self._ports_for(entry)
         component = post.component
         if issubclass(component, AsyncComponent):
-            from .async_host import AsyncHost  # asyncio, once it has work
+            from .hosts.async_host import (
+                AsyncHost,  # imports asyncio, which is needed only with work
+            )
 
             return AsyncHost(partial(construct, component, ports), self._vocabulary, emit)
         kind = SharedHost if component.answers_at_once else LocalHost
@@ -363,12 +366,12 @@ class ComponentManager:
 
 
 def _search_path() -> tuple[str, ...]:
-    """Where this process looks for modules, without what depends on where it stands."""
+    """The module search path of this process, without entries relative to the working folder."""
     return tuple(path for path in sys.path if Path(path).is_absolute())
 
 
 def entry_of(component: "str | Entry | type[Component] | Callable[..., Any]") -> Entry:
-    """The manifest entry that stands for *component*."""
+    """The manifest entry of *component*."""
     if isinstance(component, Entry):
         return component
     if isinstance(component, str):
@@ -379,5 +382,5 @@ def entry_of(component: "str | Entry | type[Component] | Callable[..., Any]") ->
 def class_of(
     component: "str | Entry | type[Component] | Callable[..., Any]", load: Callable[[str], Any]
 ) -> Any:
-    """The class that *component* is, is decorated as, or names."""
+    """The class that *component* is, is decorated as, or names by import string."""
     return component_of(component) or load(entry_of(component).component)

@@ -1,74 +1,71 @@
 """What can go wrong in the kernel.
 
 CortexError
-├── ComponentInvalidError    a component is not made as components are
-├── ManifestError            a manifest names something that cannot be started
+├── ComponentInvalidError    a component class is invalid
+├── ManifestError            a component of a manifest cannot be started
 ├── HomeError                the home cannot be used
-│   └── ConfigError              config.toml has something wrong in it
+│   └── ConfigError              config.toml has an error
 ├── NotReadyError            a component did not start in time
-├── NotFoundError            what was named is not there, or several fit
-└── RefusedError             it is there, and it cannot be done now
+├── NotFoundError            the named thing does not exist, or several match
+└── RefusedError             it exists, but the operation is not possible now
 """
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
 
+@with_fields
 class ComponentInvalidError(CortexError):
-    """A component is not made as components are."""
+    """A component class is invalid."""
 
-    def __init__(self, component: str, problem: str) -> None:
-        super().__init__(component, problem)
-        self.component, self.problem = component, problem
+    component: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.component} {self.problem}"
+    says = "{component} {problem}"
 
 
+@with_fields
 class ManifestError(CortexError):
-    """A manifest names something that cannot be started."""
+    """A component of a manifest cannot be started."""
 
-    def __init__(self, entry: str, problem: str) -> None:
-        super().__init__(entry, problem)
-        self.entry, self.problem = entry, problem
+    entry: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"component {self.entry}: {self.problem}"
+    says = "component {entry}: {problem}"
 
 
+@with_fields
 class HomeError(CortexError):
     """The home cannot be used."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}"
+    says = "{path}: {problem}"
 
 
 class ConfigError(HomeError):
-    """config.toml has something wrong in it."""
+    """config.toml has an error."""
 
 
+@with_fields
 class NotReadyError(CortexError, TimeoutError):
     """A component did not start in time."""
 
-    def __init__(self, component: str, problem: str) -> None:
-        super().__init__(component, problem)
-        self.component, self.problem = component, problem
+    component: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"{self.component} did not start: {self.problem}"
+    says = "{component} did not start: {problem}"
 
 
+@with_fields
 class NotFoundError(CortexError, LookupError):
-    """What was named is not there, or several fit."""
+    """The named thing does not exist, or several match."""
 
-    exit_code = 3  # the command line's for what is not there
+    exit_code = 3  # the command line's for a missing thing
 
-    def __init__(self, what: str, name: str, hint: str) -> None:
-        super().__init__(what, name, hint)
-        self.what, self.name, self.hint = what, name, hint
+    what: str
+    name: str
+    hint: str
 
     def __str__(self) -> str:
         return (
@@ -76,12 +73,11 @@ class NotFoundError(CortexError, LookupError):
         )
 
 
+@with_fields
 class RefusedError(CortexError):
-    """What was asked for cannot be done as things stand."""
+    """The operation is not possible in the current state."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    problem: str
 
     def __str__(self) -> str:
         return self.problem

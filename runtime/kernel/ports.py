@@ -7,10 +7,11 @@ from typing import Any
 from cortex.bus import Client, Log, Recorded, Vocabulary, decode
 from cortex.runtime.log import Blobs, EventLog, MemoryBlobs
 from cortex.runtime.secrets import MaskedBlobs
+from cortex.runtime.subjects import PersonalLog, SubjectKeys
 
-from .config import Config
-from .home import Home
-from .masking import mask_for, open_blobs
+from .home.config import Config
+from .home.home import Home
+from .home.masking import mask_for, open_blobs
 
 
 def ports_in_runtime(
@@ -25,8 +26,8 @@ def ports_in_runtime(
 ) -> dict[str, Any]:
     """The ports of a component that runs beside the hub.
 
-    `home` may be None; `log` is for reading, `history(stream)` gives the events of a stream,
-    `ask(query)` an answer, `publish(*events)` says what no handler was asked for;
+    `home` may be None; `log` is for reading, `history(stream)` returns the events of a stream,
+    `ask(query)` an answer, `publish(*events)` publishes events outside of handlers;
     `user_preferences` are those of the home in the user's data folder. A `Runtime` adds itself, as
     `runtime`, for components that start others.
     """
@@ -45,7 +46,7 @@ def ports_in_runtime(
 
 
 def preferences_of_user(home: Home | None) -> Mapping[str, str]:
-    """What the config.toml in the user's data folder prefers, for work on another *home*."""
+    """The preferences in the config.toml of the user's data folder, for work on another *home*."""
     user = Home.of_user()
     return Config.load(user).preferences if home is not None and home != user else {}
 
@@ -53,9 +54,9 @@ def preferences_of_user(home: Home | None) -> Mapping[str, str]:
 def ports_in_child(
     home: str, config: Config, settings: Mapping[str, Any], vocabulary: Vocabulary
 ) -> dict[str, Any]:
-    """The ports of a component in a spawned process: whatever needs no hub.
+    """The ports of a component in a spawned process: those that need no hub.
 
-    *config* is what the parent was let act by: the file may have been changed since by a pull.
+    *config* is the trusted configuration of the parent: a pull may have changed the file since.
     """
     found = Home(Path(home)) if home else None
     mask = mask_for(config, found)
@@ -71,14 +72,15 @@ def ports_in_child(
 
 
 def _history_of(home: Home | None) -> Callable[[str], Iterator[Recorded]]:
-    """The events of a stream, from the log itself, which anybody may read."""
-    opened: list[EventLog] = []  # at the first look, for as long as this process lives
+    """The events of a stream, read directly from the log file."""
+    opened: list[PersonalLog] = []  # opened at first use, until the process ends
 
     def history(stream: str) -> Iterator[Recorded]:
         if home is None:
             return
         if not opened:
-            opened.append(EventLog.open(home.log_path, readonly=True))
+            log = EventLog.open(home.log_path, readonly=True)
+            opened.append(PersonalLog(log, SubjectKeys.of_home(home.path)))
         after = 0
         while page := opened[0].read_stream(stream, after, PAGE):
             for data in page:
@@ -89,4 +91,4 @@ def _history_of(home: Home | None) -> Callable[[str], Iterator[Recorded]]:
     return history
 
 
-PAGE = 256  # events that are read at a time
+PAGE = 256  # events per read

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from cortex.bus import (
     Client,
@@ -11,6 +10,7 @@ from cortex.bus import (
     Event,
     Hub,
     HubInside,
+    HubPort,
     LocalHub,
     Log,
     LogError,
@@ -25,24 +25,26 @@ from cortex.runtime.access import RecordedOwners
 from cortex.runtime.access.trust import take_unrecorded
 from cortex.runtime.log import AgentWork, Blobs, EventLog, MemoryBlobs, MemoryLog
 from cortex.runtime.secrets import Mask, MaskedBlobs
+from cortex.runtime.subjects import HubSubjects, PersonalBlobs, PersonalLog, SubjectKeys
 
-from .announcements import announce, withdraw
-from .component import Component, vocabulary_of
 from .component_manager import ComponentManager, class_of, entry_of
-from .config import Config
+from .components.announcements import announce, withdraw
+from .components.component import Component, vocabulary_of
+from .components.manifest import Entry, built_in, configured, load
 from .errors import NotReadyError
-from .home import Home
-from .host_process import PROCESS
+from .home.config import Config
+from .home.home import Home
+from .home.masking import mask_for, open_blobs
+from .hosts.host_process import PROCESS
+from .log_levels import configure_logs
 from .logs import configure_unless_done, hide_in_logs
-from .manifest import Entry, built_in, configured, load
-from .masking import mask_for, open_blobs
 from .ports import ports_in_runtime, preferences_of_user
-from .recall import DiskSnapshots, MemorySnapshots
-from .supervisor import Supervisor
+from .shells.recall import DiskSnapshots, MemorySnapshots
+from .shells.supervisor import Supervisor
 from .version import VERSION
 
 READY_S = 30.0
-PATIENCE_S = 5.0  # for handlers that are at work when the runtime ends
+PATIENCE_S = 5.0  # for running handlers when the runtime ends
 
 log = Logger("cortex.kernel")
 
@@ -51,24 +53,24 @@ Startable = str | Entry | type[Component] | Callable[..., Any]
 
 
 class Runtime:
-    """Runs components on one log. Several runtimes may live in one process, each on its own log.
+    """Runs components on one log. One process may have several runtimes, each on its own log.
 
-    Use it as a context manager: inside, components are ready; after, they were stopped in order.
-    To make one changes nothing of the process around it and starts no thread. Inside, it has
-    threads of its own; Python's threads take turns every 0.5 ms; where the program has not
-    configured structlog, warnings and worse (or what `CORTEX_LOG` says) go to standard error, and
-    do so afterwards, too; and where config.toml names components, the home's folder of plugins is
-    the last of `sys.path` and no bytecode is written. All else is as before afterwards.
+    Use it as a context manager: inside, components are ready; after it, they are stopped.
+    Creating one neither changes the process nor starts a thread. Inside, it has
+    threads of its own; Python's threads take turns every 0.5 ms; if the program has not
+    configured structlog, warnings and worse (or the level in `CORTEX_LOG`) go to standard error,
+    also afterwards; and if config.toml names components, the home's folder of plugins is
+    the last of `sys.path` and no bytecode is written. Afterwards everything else is restored.
 
     Args:
-        home: Where log, blobs and the rest are kept; None keeps everything in memory.
-        components: Import strings, entries, classes or decorated functions; None for those that
-            come with Cortex.
-        config: Instead of the home's config.toml.
-        clock: Where the hub's time comes from.
-        log: Instead of the home's log.
+        home: The folder of log, blobs and the rest; None keeps everything in memory.
+        components: Import strings, entries, classes or decorated functions; None for the
+            built-in ones.
+        config: Used instead of the home's config.toml.
+        clock: The hub's clock.
+        log: Used instead of the home's log.
         name: The source of what the runtime itself publishes.
-        held_for: What this runtime is, in a word, for whoever finds the home's log held.
+        held_for: A word for this runtime, shown to processes that find the home's log held.
 
     Raises:
         UntrustedHomeError: The user has not trusted the home.
@@ -88,30 +90,39 @@ class Runtime:
         held_for: str = "",
     ) -> None:
         if home is not None:
-            home.require_trust()  # first: its log hands out what waits in it, and fires deadlines
+            home.require_trust()  # first: opening the log delivers waiting work and fires deadlines
         self.home, self.name = home, name
         self.config = config or (Config.load(home) if home else Config())
         self._user_preferences = preferences_of_user(home)
         self.clock: Clock = clock or SystemClock()
-        self._whole = components is None  # what a caller leaves out may still be there elsewhere
+        self._whole = components is None  # components that a caller leaves out may run elsewhere
         with PROCESS.looked_at():
             wanted = self._configured() if components is None else list(components)
             self._wanted = [(class_of(c, load), entry_of(c)) for c in wanted]
         self.vocabulary: Vocabulary = vocabulary_of(cls for cls, _ in self._wanted)
-        self.mask: Mask = mask_for(self.config, home)  # add what is known to be secret later
+        self.mask: Mask = mask_for(self.config, home)  # later secrets are added to it
+        self.subjects = SubjectKeys.of_home(home.path) if home else SubjectKeys(None)
         self.blobs: Blobs = (
             open_blobs(home, self.config, self.mask)
             if home
-            else MaskedBlobs(MemoryBlobs(), self.mask)
+            else MaskedBlobs(PersonalBlobs(MemoryBlobs(), self.subjects), self.mask)
         )
-        self.log: Log = log or _open_log(home, self.config, held_for)
-        owners = RecordedOwners(self.log, self.vocabulary)
-        hub = Hub(self.log, self.vocabulary, system_entropy, owners, self.mask.drafts, AgentWork())
+        opened = log or _open_log(home, self.config, held_for)
+        self.log: Log = PersonalLog(opened, self.subjects, self.vocabulary)
+        hub = Hub(
+            self.log,
+            self.vocabulary,
+            system_entropy,
+            RecordedOwners(self.log, self.vocabulary),
+            self.mask.drafts,
+            AgentWork(),
+            HubSubjects(self.subjects, self.log, self.vocabulary),
+        )
         hub.ready = self.config.limits.waiting
         self.hub = LocalHub(hub, self.clock, begins=False)
         self._client = self.client(name)
         self._supervisor = Supervisor(self.clock, self._tell_restarted)
-        self._staff = ComponentManager(
+        self._manager = ComponentManager(
             self.hub,
             self.log,
             self.vocabulary,
@@ -123,7 +134,7 @@ class Runtime:
             self.blobs.put,
             self.mask,
         )
-        self._speakers: dict[str, Client] = {}  # by import string, of those that have their own
+        self._speakers: dict[str, Client] = {}  # by import string, for components with their own
         own = home is not None and self._whole and self.config.components
         self._plugins = str(home.plugins) if home is not None and own else ""
         self._entered = self._started = self._stopped = False
@@ -136,12 +147,7 @@ class Runtime:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def client(self, name: str, events: tuple[type[Event], ...] = ()) -> Client:
@@ -149,12 +155,14 @@ class Runtime:
 
         Args:
             name: The source of what it publishes.
-            events: Event classes of its own, which it reads beside those of the components.
+            events: Event classes of its own, in addition to those of the components.
         """
         if not events:
             return Client(name, self.hub, self.log, self.vocabulary, self.blobs)
         known = self.vocabulary.extended(events)
-        return Client(name, HubInside(self.hub, known), self.log, known, self.blobs)
+        # Its `__getattr__` provides the rest of a hub, which a type checker does not see.
+        hub = cast("HubPort", HubInside(self.hub, known))
+        return Client(name, hub, self.log, known, self.blobs)
 
     def start(self) -> None:
         """Start the components and wait until all of them are ready.
@@ -162,12 +170,13 @@ class Runtime:
         Raises:
             NotReadyError: One of them did not start.
         """
+        configure_logs(self.config.logs.level, self.config.logs.format)
         configure_unless_done()
         hide_in_logs(self.mask)
         PROCESS.enter(self._plugins)
         self._entered = True
         self.hub.begin()
-        for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
+        for wait in [self._manager.begin(cls, entry) for cls, entry in self._wanted]:
             wait(READY_S)
         announce(self._client, self._wanted, self.config, alone=self._whole)
         names = tuple(cls.component_name() for cls, _ in self._wanted)
@@ -183,20 +192,20 @@ class Runtime:
         self._tell_trusted()
 
     def stop(self, patience_s: float = PATIENCE_S) -> None:
-        """Stop the components in good order and close the log; a second call does nothing.
+        """Stop the components and close the log; a second call does nothing.
 
         Args:
-            patience_s: How long a handler that is at work may take to its end. One that takes
-                longer is left behind: nothing of it is recorded any more, and the next runtime
-                hands its event out again.
+            patience_s: How long running handlers may take to finish. One that takes
+                longer is abandoned: its results are not recorded, and the next runtime
+                delivers its event again.
         """
         if self._stopped:
             return
         self._stopped = True
-        self._staff.end_all(patience_s)
+        self._manager.end_all(patience_s)
         try:
             if self._started:
-                # A full disk must not hide what went wrong before; its absence says as much.
+                # A full disk must not hide an earlier error; the missing event shows it as well.
                 with suppress(LogError):
                     self._client.publish(RuntimeStopped(runtime=self.name))
         finally:
@@ -211,46 +220,46 @@ class Runtime:
         """Start one more component while the runtime runs.
 
         Args:
-            component: Which.
+            component: The component.
             wait_s: How long it may take until it is ready.
-            client: In whose name it is announced, and publishes what no handler was asked for; ""
+            client: The client that announces it and publishes its events outside of handlers; ""
                 for the runtime's.
 
         Raises:
             NotReadyError: It did not start within *wait_s*, and is not tried again.
-            SubscriptionError: It is ordered and was work in this log, or the other way round.
+            SubscriptionError: It is ordered and was of kind work in this log, or vice versa.
         """
         cls = class_of(component, load)
         self.vocabulary.adopt(vocabulary_of([cls]))
         entry = entry_of(component)
         if client:
             self._speakers[entry.component] = self.client(client)
-        wait = self._staff.begin(cls, entry)
+        wait = self._manager.begin(cls, entry)
         try:
             wait(wait_s)
         except NotReadyError:
-            self._staff.end(cls.component_name(), PATIENCE_S)  # or it is tried again for ever
+            self._manager.end(cls.component_name(), PATIENCE_S)  # or it would be restarted for ever
             self._speakers.pop(entry.component, None)
             raise
         announce(self._speaker(entry), [(cls, entry)], self.config)
 
     def remove(self, component: str) -> None:
-        """Stop the component of that name, withdraw what it announced, drop its subscription.
+        """Stop the component of that name, withdraw its announcements, remove its subscription.
 
-        It is withdrawn in the name in which it was announced.
+        The client that announced it also withdraws it.
         """
-        post = self._staff.end(component, PATIENCE_S)
+        post = self._manager.end(component, PATIENCE_S)
         withdraw(self._speakers.pop(post.entry.component, self._client), post.component)
         if post.pairs():
             self.hub.ask_one(self.name, Unsubscribe(component))
 
     def look_at_clock(self) -> None:
-        """Do what is due: somebody has moved the clock that this runtime was given."""
+        """Do what is due, because the caller has moved the clock of this runtime."""
         self.hub.look()
         self._supervisor.look()
 
     def _clock_behind_s(self) -> float:
-        """How far the clock is behind the log's newest event, which is said at every start."""
+        """How far the clock is behind the log's newest event; reported at every start."""
         behind_ns = self.hub.ahead_ns
         if behind_ns:
             log.warning(
@@ -281,7 +290,7 @@ class Runtime:
         return {**ports, "runtime": self, "mask": self.mask}
 
     def _tell_trusted(self) -> None:
-        """Record that this user came to trust the home, once."""
+        """Record once that this user trusts the home."""
         given = take_unrecorded(self.home.own.path) if self.home is not None else None
         if given is not None:
             self._client.publish(

@@ -1,11 +1,11 @@
-"""Times as people write and read them."""
+"""Reads and writes times, durations and counts in human-readable form."""
 
 import re
 from datetime import UTC, datetime, timedelta
 
 import click
 
-LAST_NS = 1 << 63  # what an event holds
+LAST_NS = 1 << 63  # the largest time in an event
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
@@ -53,8 +53,8 @@ def parse_end(text: str, now_ns: int) -> int:
 def iso(time_ns: int) -> str:
     """The time in UTC, to the microsecond, as ISO 8601."""
     seconds, rest_ns = divmod(time_ns, 1_000_000_000)
-    when = datetime.fromtimestamp(seconds, UTC)
-    return f"{when:%Y-%m-%dT%H:%M:%S}.{rest_ns // 1_000:06d}Z"
+    when = datetime.fromtimestamp(seconds, UTC).isoformat()  # strftime takes ten times as long
+    return f"{when[:19]}.{rest_ns // 1_000:06d}Z"
 
 
 def local(time_ns: int) -> str:
@@ -63,7 +63,7 @@ def local(time_ns: int) -> str:
 
 
 def recent(time_ns: int, now_ns: int) -> str:
-    """`local` as briefly as it is clear: 14:03:20 today, 03-01 14:03 this year, else the date."""
+    """`local`, as short as is unambiguous: 14:03:20 today, 03-01 14:03 this year, else the date."""
     when, now = (datetime.fromtimestamp(ns // 1_000_000_000) for ns in (time_ns, now_ns))
     if when.date() == now.date():
         return f"{when:%H:%M:%S}"
@@ -71,7 +71,7 @@ def recent(time_ns: int, now_ns: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration in its unit: `0.4 ms`, `1.8 s`, `4 min 05 s`, `2 h 10 min`, `9 d`."""
+    """A duration in a suitable unit: `0.4 ms`, `1.8 s`, `4 min 05 s`, `2 h 10 min`, `9 d`."""
     if seconds < 0.1:
         return f"{seconds * 1e3:.1f} ms"
     if seconds < 100:
@@ -82,3 +82,14 @@ def duration(seconds: float) -> str:
     if minutes < 72 * 60:
         return f"{minutes // 60} h {minutes % 60:02d} min"
     return f"{minutes // (24 * 60):,} d"
+
+
+def many(count: int, one: str, more: str = "") -> str:
+    """*count* with its noun: "1 failure", "2,000 failures", "1 entry"/"2 entries".
+
+    Args:
+        count: The number.
+        one: The singular.
+        more: The plural; by default, *one* with an s.
+    """
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"

@@ -1,10 +1,9 @@
-"""Hosts components in a separate process, fed by a hub that another process serves."""
+"""Hosts components in a separate process, with a hub that another process serves."""
 
 import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 from cortex.bus import (
@@ -22,48 +21,48 @@ from cortex.bus.events import ComponentRestarted, ComponentWithdrawn, RuntimeSta
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import MaskedBlobs
 
-from .announcements import announce, withdraw
-from .component import Component, vocabulary_of
 from .component_manager import ComponentManager, class_of, entry_of
-from .config import Config
-from .home import Home
+from .components.announcements import announce, withdraw
+from .components.component import Component, vocabulary_of
+from .components.manifest import Entry, load
+from .home.config import Config
+from .home.home import Home
+from .home.masking import mask_for
 from .logs import configure_unless_done, hide_in_logs
-from .manifest import Entry, load
-from .masking import mask_for
 from .ports import ports_in_runtime, preferences_of_user
-from .recall import DiskSnapshots, MemorySnapshots
-from .supervisor import Supervisor, Tell
+from .shells.recall import DiskSnapshots, MemorySnapshots
+from .shells.supervisor import Supervisor, Tell
 
 READY_S = 30.0
 PATIENCE_S = 5.0
-LOOK_S = 0.5  # how soon a worker that is told to end notices it while the hub says nothing
-AWAY_S = 1.0  # between two looks for a hub that is away
-GONE_S = 5.0  # a hub that says nothing for so long is away when a worker is to end
-ENDING_S = 0.05  # between two looks whether it is back
-BACK_S = 1.0  # that one which is known to be away may take to come back then
-UNHEARD_S = 0.3  # for what is at work, when nobody can take its result
+LOOK_S = 0.5  # how soon a worker notices a request to end while the hub is silent
+AWAY_S = 1.0  # between two checks for an unreachable hub
+GONE_S = 5.0  # a hub that is silent for this long counts as unreachable when a worker ends
+ENDING_S = 0.05  # between two checks whether it is back
+BACK_S = 1.0  # how long an ending worker waits for an unreachable hub
+UNHEARD_S = 0.3  # for running handlers whose results cannot be sent
 
 # A name, an entry, a class, or a function that is decorated as one.
 Startable = str | Entry | type[Component] | Callable[..., Any]
 
 
 class Worker:
-    """Hosts components; the same feeds and shells as in a `Runtime`, on a hub elsewhere.
+    """Hosts components; with the feeds and shells of a `Runtime`, but a remote hub.
 
-    Use it as a context manager: inside, the components are ready and announced; after, they were
+    Use it as a context manager: inside, the components are ready and announced; after it, they are
     stopped in order and withdrawn. Their subscriptions stay, so that nothing is missed between two
-    workers. While the hub is away they wait; when it is back they go on where they were.
+    workers. While the hub is unreachable they wait; when it is back they continue where they were.
 
     Args:
         components: Import strings, entries, classes or decorated functions.
-        hub: Where the events are.
+        hub: The remote hub.
         log: The hub's log, for reading.
         blobs: The hub's blobs.
-        home: Where this process may look for files; None where the hub is on another machine.
-        config: Instead of the home's config.toml.
+        home: The folder of files for this process; None if the hub is on another machine.
+        config: Used instead of the home's config.toml.
         name: The source of what the worker itself publishes.
-        restarted: Is told of restarts, instead of the bus: label, reason, times. Whoever gives it
-            speaks for the worker in all: nothing is announced or withdrawn here.
+        restarted: Called for restarts, instead of publishing them: label, reason, times. With it
+            the caller speaks for the worker: the worker announces and withdraws nothing.
 
     Raises:
         UntrustedHomeError: The user has not trusted the home.
@@ -87,12 +86,12 @@ class Worker:
         self._config = config or (Config.load(home) if home else Config())
         self._mask = mask = mask_for(
             self._config, home
-        )  # what only we know; the hub hides what it knows
+        )  # secrets of this process; the hub masks its own
         self._blobs: Blobs = MaskedBlobs(blobs, mask)
         self._wanted = [(class_of(c, load), entry_of(c)) for c in components]
         self._client = Client(name, hub, log, vocabulary_of(cls for cls, _ in self._wanted))
         self._supervisor = Supervisor(SystemClock(), restarted or self._tell_restarted)
-        self._staff = ComponentManager(
+        self._manager = ComponentManager(
             hub,
             log,
             self._client.vocabulary,
@@ -108,9 +107,9 @@ class Worker:
         self._ending = threading.Event()
         self._speaks = restarted is None
         self._followed = 0  # position up to which withdrawals were seen
-        self._over: CortexError | None = None  # why it cannot go on
-        self.left = False  # it ended without its hub, which was away
-        self._keeper = threading.Thread(
+        self._over: CortexError | None = None  # why it cannot continue
+        self.left = False  # it ended while its hub was unreachable
+        self._announcer = threading.Thread(
             target=self._keep_announced, name="cortex-announcer", daemon=True
         )
 
@@ -132,12 +131,7 @@ class Worker:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:
@@ -149,58 +143,58 @@ class Worker:
         """
         configure_unless_done()
         hide_in_logs(self._mask)
-        for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
+        for wait in [self._manager.begin(cls, entry) for cls, entry in self._wanted]:
             wait(READY_S)
         if self._speaks:
             self._followed = self._client.head
             self._announce()
-            self._keeper.start()
+            self._announcer.start()
 
     def until_over(self, told: threading.Event) -> None:
         """Wait until *told* is set, or until the hub no longer admits this worker.
 
         Raises:
-            ClientDeniedError: What it was granted was taken back.
+            ClientDeniedError: Its grant was revoked.
         """
-        # With a time: a signal that goes to another thread does not end a wait of the main one.
+        # With a timeout: a signal delivered to another thread does not end a wait of the main one.
         while self._over is None and not told.wait(lasting(LOOK_S)):
             pass
         if self._over is not None:
             raise self._over
 
     def stop(self, patience_s: float = PATIENCE_S) -> None:
-        """Stop the components in good order and withdraw them; a second call does nothing.
+        """Stop the components and withdraw them; a second call does nothing.
 
-        A hub that is away is not waited for: what was in hand goes to another worker once its lease
-        is over, and `left` says so afterwards.
+        It does not wait for an unreachable hub: another worker gets unfinished work when its lease
+        is over, and `left` is then True.
         """
         if self._ending.is_set():
             return
         self._ending.set()
         self.left = self._is_left()
-        if self.left:  # nobody waits for it any more, and it finds out by itself who is gone
+        if self.left:  # the hub finds out by itself that this worker is gone
             self._hub.close()
             patience_s = min(patience_s, UNHEARD_S)
-        self._staff.end_all(patience_s)
+        self._manager.end_all(patience_s)
         if self._over is None and self._speaks and not self.left:
             with suppress(CortexError):
                 self._withdraw()
 
     def _is_left(self) -> bool:
-        """Whether the hub is away, and has not come back in a moment."""
+        """Whether the hub is unreachable, and does not come back within `BACK_S`."""
         began_s = steady_s()
         while (waited_s := steady_s() - began_s) < GONE_S:
             if self._hub.away and waited_s > BACK_S:
                 return True
-            if not (self._hub.away or self._keeper.is_alive()):
+            if not (self._hub.away or self._announcer.is_alive()):
                 return False
             time.sleep(lasting(ENDING_S))
         return True
 
     def _keep_announced(self) -> None:
-        """Announce again whatever somebody else withdrew.
+        """Announce again what another process withdrew.
 
-        A runtime that starts withdraws what it does not start itself, and of two workers that host
+        A starting runtime withdraws what it does not start itself, and of two workers that host
         the same component the one that ends withdraws it for both.
         """
         while not self._ending.is_set():
@@ -209,11 +203,11 @@ class Worker:
             except ClientDeniedError as error:
                 self._over = error
                 return
-            except TailLostError as lost:  # what it announced may be lost as well
+            except TailLostError as lost:  # its announcements may be lost as well
                 self._followed = lost.common
                 with suppress(CortexError):
                     self._announce()
-            except CortexError:  # the hub is away
+            except CortexError:  # the hub is unreachable
                 self._ending.wait(lasting(AWAY_S))
 
     def _follow(self) -> None:

@@ -58,7 +58,7 @@ class TopicIndex:
         self._lock = threading.Lock()
 
     def resolve(self, topic: str) -> Resolved | Ambiguous | None:
-        """The file that *topic* stands for; None if there is none.
+        """The file of *topic*; None if there is none.
 
         A first part that names a scope selects the roots of that scope. Otherwise the roots are
         searched narrowest first, and the first scope that has the topic decides.
@@ -203,7 +203,7 @@ def _list(path: Path, identity: Identity) -> _Folder:
 
 
 def _topic_name(entry: os.DirEntry[str]) -> str:
-    """The last name of the topic that the file *entry* stands for; "" where it is none."""
+    """The last name of the topic of the file *entry*; "" if it is not a topic."""
     name, suffix = os.path.splitext(entry.name)  # noqa: PTH122  # no Path is made for each
     try:
         return name if suffix in SUFFIXES and is_name(name) and entry.is_file() else ""

@@ -10,7 +10,8 @@ from typing import Final, Self, TypeVar
 import msgspec
 
 from cortex.runtime.retrieval import (
-    FOUND,
+    MOST_PASSAGES,
+    TOKENS,
     Embedder,
     EmbedderError,
     EndpointEmbedder,
@@ -19,6 +20,7 @@ from cortex.runtime.retrieval import (
     LocalEmbedder,
     PassageStore,
     SearchResult,
+    StaticEmbedder,
     StoreDiskError,
 )
 
@@ -95,14 +97,22 @@ class Knowledge:
 
         return self._whole(updated)
 
-    def find(self, question: str, limit: int = FOUND, *, under: Sequence[str] = ()) -> SearchResult:
+    def find(
+        self,
+        question: str,
+        limit: int = MOST_PASSAGES,
+        *,
+        under: Sequence[str] = (),
+        tokens: int | None = TOKENS,
+    ) -> SearchResult:
         """As `Finder.find`, on what was indexed last.
 
         Raises:
             StoreDiskError: The store cannot be read.
         """
         return self._whole(
-            lambda: self._finder.find(question, limit, under=under), self._filled_again
+            lambda: self._finder.find(question, limit, under=under, tokens=tokens),
+            self._filled_again,
         )
 
     def _indexed(self) -> Indexed:
@@ -176,5 +186,9 @@ def embedder_of(config: KnowledgeConfig) -> Embedder | None:
             return LocalEmbedder(Path(config.model).expanduser())
         case "endpoint":
             return EndpointEmbedder(config.base_url, config.model, config.key_env)
-        case _:
+        case "static":
+            return StaticEmbedder()
+        case "hashing":
             return HashingEmbedder()
+        case _:
+            return StaticEmbedder() if StaticEmbedder.is_installed() else HashingEmbedder()

@@ -104,7 +104,7 @@ class _Scan:
         return True
 
     def _note(self, path: str, parts: tuple[str, ...], error: OSError) -> None:
-        """Take up what cannot be looked at, to be told; what is gone is no problem.
+        """Note an unreadable path, to report it; a missing one is no problem.
 
         Nor is a root that is not there, or a link that leads to itself.
         """
@@ -154,5 +154,5 @@ def _unreadable(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> 
 
 
 def _is_readable(name: str) -> bool:
-    """Whether *name* is text: Python shows bytes that are none as lone surrogates."""
+    """Whether *name* is text: Python represents other bytes as lone surrogates."""
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)

@@ -10,13 +10,14 @@ class KnowledgeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How knowledge is found."""
 
     embedder: Annotated[
-        Literal["hashing", "local", "endpoint", "none"],
+        Literal["auto", "static", "hashing", "local", "endpoint", "none"],
         Meta(
-            description='how to compare by meaning: "hashing" needs nothing, "local" runs a model '
-            'here (the extra `embeddings`), "endpoint" asks an OpenAI-compatible '
-            "service"
+            description='how to compare by meaning: "static" looks words up in a table (the extra '
+            '`static`), "hashing" needs nothing, "auto" is the first of these two that is '
+            'installed, "local" runs a model here (the extra `embeddings`), "endpoint" asks an '
+            "OpenAI-compatible service"
         ),
-    ] = "hashing"
+    ] = "auto"
     model: Annotated[
         str,
         Meta(

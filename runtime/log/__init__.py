@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
     from . import tiles
     from .agent_work import AgentWork
-    from .blobs import BlobStore, MemoryBlobs
+    from .archive import ARCHIVE
+    from .archiver import Archiver
+    from .blobs import LARGEST_BYTES, BlobStore, MemoryBlobs
+    from .durable import create_private, private, sync, whole_file
     from .errors import (
         BlobCorruptError,
         BlobDiskError,
@@ -30,23 +33,34 @@ if TYPE_CHECKING:
         LogNewerError,
         NotALogError,
         RowRefusedError,
+        SegmentError,
     )
     from .failures import no_room
     from .fitting import Mending
     from .memory import MemoryLog
     from .mending import How, Mended, StateReport, examine, mend
+    from .merkle import is_consistent, root_of_inclusion
     from .moving import Difference, summary
-    from .owner import OwnerLock, create_private, private
+    from .owner import OwnerLock
+    from .past import PastLog
     from .schema import LOG_FORMAT, Durability, Meta
+    from .sealing import SEGMENT, Sealer, whole_tiles
+    from .segments import Segment, digest_of
     from .sqlite import EventLog
     from .state_tables import misplaced
     from .tiles import leaf_hash
+    from .tree import LogTree
+    from .verify import Checker
 else:
     lazily(__name__)
 
 __all__ = [
+    "ARCHIVE",
+    "LARGEST_BYTES",
     "LOG_FORMAT",
+    "SEGMENT",
     "AgentWork",
+    "Archiver",
     "BlobCorruptError",
     "BlobDiskError",
     "BlobError",
@@ -55,6 +69,7 @@ __all__ = [
     "BlobStore",
     "BlobTooLargeError",
     "Blobs",
+    "Checker",
     "Difference",
     "Durability",
     "EventLog",
@@ -70,6 +85,7 @@ __all__ = [
     "LogLostError",
     "LogMissingError",
     "LogNewerError",
+    "LogTree",
     "MemoryBlobs",
     "MemoryLog",
     "Mended",
@@ -77,15 +93,25 @@ __all__ = [
     "Meta",
     "NotALogError",
     "OwnerLock",
+    "PastLog",
     "RowRefusedError",
+    "Sealer",
+    "Segment",
+    "SegmentError",
     "StateReport",
     "create_private",
+    "digest_of",
     "examine",
+    "is_consistent",
     "leaf_hash",
     "mend",
     "misplaced",
     "no_room",
     "private",
+    "root_of_inclusion",
     "summary",
+    "sync",
     "tiles",
+    "whole_file",
+    "whole_tiles",
 ]

@@ -1,10 +1,10 @@
-"""What a hub that serves agents is told of their requests: steps, tool calls and model calls.
+"""The policy of a hub that serves agents: the meaning of steps, tool calls and model calls.
 
-Whoever carried out a step of an execution that has ended could still write. What waits is dropped
-in the transaction that records the end; what a worker held then is dropped when it would be handed
-out again, and so is the step of an attempt that failed meanwhile, as by its timeout: the next
-attempt has a request of its own. Of two workers that hold the same event one after the other, only
-one begins an effect that may happen once only, and none does after the attempt was given up.
+A worker could still write for a step of an execution that has ended. So waiting work is dropped
+in the transaction that records the end; work that is leased then is dropped when it would be leased
+again. So is the step of an attempt that failed meanwhile, for example by its timeout: the next
+attempt has its own request. Of two workers that lease the same event one after the other, only
+one begins an effect that may happen only once, and none does after the attempt ended.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,10 +22,14 @@ from cortex.bus import (
     root_of,
 )
 from cortex.bus.events import (
+    ComponentFailed,
+    ComponentRetry,
     EffectIntended,
+    EffectUnknown,
     ExecutionCancelled,
     ExecutionCompleted,
     ExecutionFailed,
+    ExecutionRequest,
     ModelInvoke,
     ModelUnclaimed,
     StepExecute,
@@ -34,18 +38,22 @@ from cortex.bus.events import (
     ToolCall,
     ToolFailed,
     ToolReturned,
+    TriggerReceived,
 )
 
 STEP, FAILED, INVOKE = (e.topic_name() for e in (StepExecute, StepFailed, ModelInvoke))
-INTENDED = EffectIntended.topic_name()  # of a client, only where it is synced, and so looked at
+INTENDED = EffectIntended.topic_name()  # clients may publish it only synced, and so checked
 ENDS = frozenset(e.topic_name() for e in (ExecutionCancelled, ExecutionCompleted, ExecutionFailed))
-ASKS = frozenset((STEP, ToolCall.topic_name()))  # what has effects
+ASKS = frozenset((STEP, ToolCall.topic_name()))  # requests with effects
+# Events with a `workspace` that clients other than the runtime may publish.
+PLACED = ASKS | {ExecutionRequest.topic_name(), TriggerReceived.topic_name()}
+BEGINNINGS = frozenset((INTENDED, EffectUnknown.topic_name()))
 ANSWERS = frozenset((ToolFailed.topic_name(), ToolReturned.topic_name()))
 PAGE = 256
 
 
 class _Attempt(msgspec.Struct):
-    """What the bodies of requests, intents and answers have in common."""
+    """The common fields of requests, intents and answers."""
 
     step_id: str = ""
     attempt: int = 1
@@ -61,8 +69,16 @@ class AgentWork:
 
     reported = frozenset((STEP, INVOKE))
     watched = STEP
-    cancellable = ASKS
+    cancellable = effects = ASKS
     ends = ENDS
+    placed = PLACED
+    begins = BEGINNINGS
+    synced = INTENDED
+    retried = ComponentRetry.topic_name()
+
+    def failed(self, reason: str) -> Event:
+        """The event `component.failed`, for a component called "hub"."""
+        return ComponentFailed(component="hub", reason=reason)
 
     def stalled(self, topic: str, body: bytes, waited_s: float) -> Event:
         """`step.unclaimed` or `model.unclaimed`, about the request with this body."""
@@ -87,7 +103,7 @@ class AgentWork:
         )
 
     def takes_back(self, later: Recorded, asked: Recorded, parties: frozenset[str]) -> bool:
-        """Whether the execution ended, or the attempt that *asked* began has failed since."""
+        """Whether the execution ended, or the attempt of *asked* has failed since."""
         if later.topic in ENDS:
             return True
         if later.topic != FAILED or asked.topic != STEP or root_of(later.source) not in parties:
@@ -103,7 +119,7 @@ class AgentWork:
         log: Log,
         staged: Iterable[Recorded],
     ) -> None:
-        """Refuse intents of effects that were begun before, or that nobody wants any more."""
+        """Refuse intents of effects that began before, or are no longer wanted."""
         for draft in events:
             if draft.topic != INTENDED:
                 continue
@@ -114,7 +130,7 @@ class AgentWork:
                 raise EventInvalidError(INTENDED, "its cause is not a request of its execution")
             if not key.startswith(f"{asked.position}/{asked.time_ns}/"):
                 raise EventInvalidError(
-                    INTENDED, f"{key[:80]!r} is not a key of what it is caused by"
+                    INTENDED, f"{key[:80]!r} is not a key of an effect of its cause"
                 )
             fresh = (each for each in staged if each.stream == asked.stream)
             parties = frozenset(map(root_of, (client, asked.source)))
@@ -128,7 +144,7 @@ class AgentWork:
 
 
 def takes_back(later: Recorded, asked: Recorded) -> bool:
-    """Whether who asked for *asked* says *later*, in its stream, that nobody wants it."""
+    """Whether *later*, from the requester and in its stream, withdraws *asked*."""
     return AgentWork().takes_back(later, asked, frozenset((root_of(asked.source),)))
 
 

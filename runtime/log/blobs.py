@@ -11,6 +11,9 @@ from pathlib import Path
 
 import zstandard
 
+from cortex.bus import steady_s
+
+from .durable import private, sync
 from .errors import (
     BlobCorruptError,
     BlobDiskError,
@@ -20,24 +23,23 @@ from .errors import (
     BlobTooLargeError,
 )
 from .failures import is_full
-from .owner import private
 from .schema import Durability
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
-LEVEL = 3  # of zstd: its own default
-LARGEST_BYTES = 256 << 20  # of one blob; four times what a client may put
+LEVEL = 3  # of zstd, its default
+LARGEST_BYTES = 256 << 20  # of one blob; four times the limit of a client
 PIECE_BYTES = 1 << 20
-WINDOW_BYTES = 1 << 27  # of memory that unpacking may take for itself
-NOTES = "unnamed"  # the folder of what is noted of blobs
-STRANDED_S = 3_600.0  # what a put left in tmp/ is its own for as long, however slow the disk
+WINDOW_BYTES = 1 << 27  # memory limit for decompression
+NOTES = "unnamed"  # the folder of notes about blobs
+STRANDED_S = 3_600.0  # a file in tmp/ may be in use for this long, even on a slow disk
 
 
 class BlobStore:
     """Blobs as compressed files, ``ab/cdef...`` under *folder*.
 
-    Any number of threads and processes may put at once: a blob appears whole, by a rename, and two
-    who put the same bytes put the same file. A kill leaves a file in ``tmp/`` behind at most, which
-    the first put of a later store removes; putting the bytes of a damaged blob again mends it.
+    Any number of threads and processes may put at once: a rename makes a blob visible, and two
+    puts of the same bytes write the same file. A kill leaves at most a file in ``tmp/``, which
+    the first put of a later store removes; another put of the same bytes repairs a damaged blob.
     """
 
     def __init__(self, folder: Path | str, *, durability: Durability = "normal") -> None:
@@ -46,11 +48,11 @@ class BlobStore:
         self._swept = False
 
     def put(self, data: bytes) -> str:
-        """Keep *data*; its digest in hex comes back.
+        """Keep *data* and return its digest in hex.
 
         Raises:
             BlobTooLargeError: It has more than LARGEST_BYTES.
-            BlobDiskError: The disk did not take it.
+            BlobDiskError: The disk could not write it.
         """
         if len(data) > LARGEST_BYTES:
             raise BlobTooLargeError(len(data), LARGEST_BYTES)
@@ -63,25 +65,25 @@ class BlobStore:
         return digest
 
     def get(self, digest: str) -> bytes:
-        """The bytes of *digest*, checked.
+        """The bytes of *digest*, verified.
 
         Raises:
-            BlobMissingError: It is not here.
-            BlobCorruptError: What is here has another digest.
+            BlobMissingError: There is no such blob.
+            BlobCorruptError: The stored bytes have another digest.
         """
         return b"".join(self._pieces(digest))
 
     def check(self, digest: str) -> int:
-        """The size of a blob whose bytes were read and are right; little of it is held at once.
+        """The size of a blob, after a check of its bytes; it uses little memory.
 
         Raises:
-            BlobMissingError: It is not here.
-            BlobCorruptError: What is here has another digest.
+            BlobMissingError: There is no such blob.
+            BlobCorruptError: The stored bytes have another digest.
         """
         return sum(map(len, self._pieces(digest)))
 
     def _pieces(self, digest: str) -> Iterator[bytes]:
-        """The bytes, in pieces; what a header claims is not believed, nor allotted."""
+        """The bytes, in pieces; the size in the header is neither trusted nor allocated."""
         packed = self._read(digest)
         size = self._claimed(digest, packed)
         known, told = sha256(), 0
@@ -100,16 +102,16 @@ class BlobStore:
             raise BlobCorruptError(digest, "its bytes have another digest")
 
     def has(self, digest: str) -> bool:
-        """Whether a blob of *digest* is here; it is not read."""
+        """Whether a blob of *digest* exists; does not read it."""
         return DIGEST.fullmatch(digest) is not None and self._path(digest).exists()
 
     def size(self, digest: str) -> int:
-        """Length in bytes of what `get` gives back."""
+        """Length in bytes of what `get` returns."""
         return self._claimed(digest, self._read(digest))
 
     @staticmethod
     def _claimed(digest: str, packed: bytes) -> int:
-        """The size that a header names, if a blob can have it."""
+        """The size in a header, if it is possible for a blob."""
         try:
             size = zstandard.frame_content_size(packed)
         except zstandard.ZstdError as error:
@@ -117,11 +119,11 @@ class BlobStore:
         if size < 0:
             raise BlobCorruptError(digest, "its header names no size")
         if size > LARGEST_BYTES:
-            raise BlobCorruptError(digest, f"its header claims {size:,} bytes, which none has")
+            raise BlobCorruptError(digest, f"its header claims {size:,} bytes, over the limit")
         return size
 
     def touch(self, digest: str) -> bool:
-        """Note that somebody is about to name a blob; whether it is here."""
+        """Note that an event is about to name a blob; return whether it exists."""
         if not DIGEST.fullmatch(digest):  # it names a file
             return False
         try:
@@ -131,13 +133,13 @@ class BlobStore:
         return True
 
     def drop(self, digest: str, idle_s: float) -> bool:
-        """Remove a blob unless it was put or touched within *idle_s*; whether it is gone."""
+        """Remove a blob unless it was put or touched within *idle_s*; return whether it is gone."""
         if not DIGEST.fullmatch(digest):
             return True
         path, aside = self._path(digest), self._folder / "tmp" / uuid.uuid4().hex
         try:
             aside.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Out of the way first: who puts it from now on writes it anew.
+            # Moved away first: a put from now on writes a new file.
             path.rename(aside)
         except FileNotFoundError:
             return True
@@ -150,10 +152,10 @@ class BlobStore:
         return True
 
     def note(self, digest: str, text: bytes) -> None:
-        """Keep *text* about a blob that nobody names yet; a restart does not lose it.
+        """Keep *text* about a blob that no event names yet; a restart does not lose it.
 
         Raises:
-            BlobDiskError: The disk did not take it.
+            BlobDiskError: The disk could not write it.
         """
         path = self._folder / NOTES / digest
         if DIGEST.fullmatch(digest):
@@ -161,7 +163,7 @@ class BlobStore:
                 self._write(path, text)
 
     def noted(self) -> dict[str, bytes]:
-        """What is noted, by digest."""
+        """The notes, by digest."""
         found: dict[str, bytes] = {}
         for path in sorted((self._folder / NOTES).glob("*")):
             with contextlib.suppress(OSError):
@@ -170,23 +172,23 @@ class BlobStore:
         return found
 
     def unnote(self, digest: str) -> None:
-        """Forget what is noted of a blob, if anything is."""
+        """Remove the note about a blob, if there is one."""
         if DIGEST.fullmatch(digest):
             with contextlib.suppress(OSError):
                 (self._folder / NOTES / digest).unlink(missing_ok=True)
 
     def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
-        """Digest, and bytes that it takes, of each that was not put or touched within *idle_s*."""
+        """Digest and size in bytes of each blob that was not put or touched within *idle_s*."""
         until_s = time.time() - idle_s
         for path in sorted(self._folder.glob("??/*")):
             digest = path.parent.name + path.name
-            with contextlib.suppress(OSError):  # it went meanwhile
+            with contextlib.suppress(OSError):  # removed meanwhile
                 status = path.lstat()
                 if DIGEST.fullmatch(digest) and status.st_mtime <= until_s:
                     yield digest, status.st_size
 
     def _intact(self, digest: str) -> bool:
-        # Without an fsync a power loss can leave an empty file under the name: putting it heals it.
+        # Without an fsync a power loss can leave an empty file under the name: a put repairs it.
         try:
             self.check(digest)
         except BlobError:
@@ -197,7 +199,7 @@ class BlobStore:
         return self._folder / digest[:2] / digest[2:]
 
     def _read(self, digest: str) -> bytes:
-        if not DIGEST.fullmatch(digest):  # also keeps a path out of a name
+        if not DIGEST.fullmatch(digest):  # so that a name cannot contain a path
             raise BlobMissingError(digest)
         try:
             return self._path(digest).read_bytes()
@@ -207,13 +209,13 @@ class BlobStore:
             raise BlobCorruptError(digest, error.strerror or str(error)) from error
 
     def _sweep(self) -> None:
-        """Remove, once, what puts that were killed left behind."""
+        """Remove, once, files that killed puts left."""
         if self._swept:
             return
         self._swept = True
         until_s = time.time() - STRANDED_S
         for path in (self._folder / "tmp").glob("*"):
-            with contextlib.suppress(OSError):  # another store sweeps as well
+            with contextlib.suppress(OSError):  # another store may remove them, too
                 if path.lstat().st_mtime < until_s:
                     path.unlink()
 
@@ -232,12 +234,12 @@ class BlobStore:
             temporary.unlink(missing_ok=True)
             raise
         if self._durability == "full":
-            _sync_folder(path.parent)
-            _sync_folder(self._folder)
+            sync(path.parent)
+            sync(self._folder)
 
 
 class MemoryBlobs:
-    """The same contract, without a disk."""
+    """The same contract, in memory."""
 
     def __init__(self) -> None:
         self._blobs: dict[str, bytes] = {}
@@ -245,17 +247,17 @@ class MemoryBlobs:
         self._touched_s: dict[str, float] = {}
 
     def put(self, data: bytes) -> str:
-        """Keep *data*; its digest in hex comes back."""
+        """Keep *data* and return its digest in hex."""
         digest = sha256(data).hexdigest()
         self._blobs[digest] = bytes(data)
-        self._touched_s[digest] = time.monotonic()
+        self._touched_s[digest] = steady_s()
         return digest
 
     def get(self, digest: str) -> bytes:
         """The bytes of *digest*.
 
         Raises:
-            BlobMissingError: It is not here.
+            BlobMissingError: There is no such blob.
         """
         try:
             return self._blobs[digest]
@@ -263,43 +265,43 @@ class MemoryBlobs:
             raise BlobMissingError(digest) from None
 
     def has(self, digest: str) -> bool:
-        """Whether a blob of *digest* is here."""
+        """Whether a blob of *digest* exists."""
         return digest in self._blobs
 
     def size(self, digest: str) -> int:
-        """Length in bytes of what `get` gives back."""
+        """Length in bytes of what `get` returns."""
         return len(self.get(digest))
 
     def touch(self, digest: str) -> bool:
-        """Note that somebody is about to name a blob; whether it is here."""
+        """Note that an event is about to name a blob; return whether it exists."""
         if digest not in self._blobs:
             return False
-        self._touched_s[digest] = time.monotonic()
+        self._touched_s[digest] = steady_s()
         return True
 
     def drop(self, digest: str, idle_s: float) -> bool:
-        """Remove a blob unless it was put or touched within *idle_s*; whether it is gone."""
-        if self._touched_s.get(digest, 0.0) > time.monotonic() - idle_s:
+        """Remove a blob unless it was put or touched within *idle_s*; return whether it is gone."""
+        if self._touched_s.get(digest, 0.0) > steady_s() - idle_s:
             return False
         self._blobs.pop(digest, None)
         self._touched_s.pop(digest, None)
         return True
 
     def note(self, digest: str, text: bytes) -> None:
-        """Keep *text* about a blob that nobody names yet."""
+        """Keep *text* about a blob that no event names yet."""
         self._notes[digest] = text
 
     def noted(self) -> dict[str, bytes]:
-        """What is noted, by digest."""
+        """The notes, by digest."""
         return dict(self._notes)
 
     def unnote(self, digest: str) -> None:
-        """Forget what is noted of a blob, if anything is."""
+        """Remove the note about a blob, if there is one."""
         self._notes.pop(digest, None)
 
     def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
         """Digest and bytes of each that was not put or touched within *idle_s*."""
-        until_s = time.monotonic() - idle_s
+        until_s = steady_s() - idle_s
         for digest, data in sorted(self._blobs.items()):
             if self._touched_s[digest] <= until_s:
                 yield digest, len(data)
@@ -307,18 +309,10 @@ class MemoryBlobs:
 
 @contextlib.contextmanager
 def _translated(path: Path) -> Iterator[None]:
-    """Raise a BlobError in place of what the system raises inside."""
+    """Raise a BlobError in place of an OSError."""
     try:
         yield
     except OSError as error:
         if is_full(error):
             raise BlobFullError(str(path)) from error
         raise BlobDiskError(str(path), error.strerror or str(error)) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

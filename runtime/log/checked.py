@@ -1,7 +1,7 @@
-"""Records are compared with their leaf hashes as they are read, so that no forged one is shown.
+"""Compares records with their leaf hashes on reading, so that no forged one is shown.
 
-Whoever reads a page has its bytes at hand: they are hashed as they are, the hashes of the whole
-page are compared at once with what the tiles hold, and nothing is decoded for it.
+The bytes of a page are hashed as they are. The hashes of the whole
+page are compared at once with those in the tiles; nothing is decoded for that.
 """
 
 import sqlite3
@@ -11,25 +11,26 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.bus import FORMAT, decode
+from cortex.bus import ENCRYPTED, FORMAT, LogError, decode
 
-from .errors import LogCorruptError
+from .errors import LogCorruptError, LogNewerError
 from .tiles import HASH_BYTES, LEAF, LEAVES, join
 
 FORGED = "the record does not have its leaf hash, so it is not what was recorded"
-# The rows of tiles that hold the leaves from one position to another, and no others.
+# The rows of tiles with the leaves from one position to another, and no others.
 RUNS = (
     "select first, hashes from tiles where first <= ? and first >= coalesce("
     "(select max(first) from tiles where first <= ?), 0) order by first"
 )
 
 _ENCODE = msgspec.msgpack.Encoder().encode
+FORMATS = (bytes((FORMAT,)), bytes((ENCRYPTED,)))  # the second byte of a record
 
 Row = tuple[int, bytes]  # position, record
 
 
 def check_page(reader: sqlite3.Connection, path: Path, after: int, rows: Sequence[Row]) -> None:
-    """Refuse a page of records, which follow position *after* without a gap.
+    """Check a page of records, which must follow position *after* without a gap.
 
     Raises:
         LogCorruptError: With the first position that is not what was recorded.
@@ -41,23 +42,24 @@ def check_page(reader: sqlite3.Connection, path: Path, after: int, rows: Sequenc
 
 
 def check_stream(reader: sqlite3.Connection, path: Path, stream: str, rows: Sequence[Row]) -> None:
-    """Refuse records of *stream* that are not what was recorded, or not there.
+    """Check records of *stream*: they must be complete and unchanged.
 
     Raises:
-        LogCorruptError: With the first position of such a record.
+        LogCorruptError: With the first position that is changed or missing.
+        LogNewerError: A record has a format that this version does not know.
     """
     for near in _clusters(rows):
         first, last = near[0][0], near[-1][0]
         hashes = leaves_between(reader, first, last)
-        if last - first + 1 != len(near):  # events of other streams lie between
+        if last - first + 1 != len(near):  # events of other streams are between them
             at = [HASH_BYTES * (position - first) for position, _ in near]
             hashes = b"".join([hashes[start : start + HASH_BYTES] for start in at])
         _check(path, near, hashes)
     for position, record in rows:
-        # How each record begins: nothing else has to be decoded to see that it is in its place.
-        begins = _ENCODE((FORMAT, position, stream))[1:]
-        if record[1 : 1 + len(begins)] != begins:
-            raise LogCorruptError(str(path), _misplaced(record, stream), position)
+        # The first bytes of each record: enough to check its position without decoding the rest.
+        begins = _ENCODE((position, stream))[1:]
+        if record[1:2] not in FORMATS or record[2 : 2 + len(begins)] != begins:
+            raise _misplaced(path, record, stream, position)
 
 
 def leaves_between(reader: sqlite3.Connection, first: int, last: int) -> bytes:
@@ -78,7 +80,7 @@ def _check(path: Path, rows: Sequence[Row], leaves: bytes) -> None:
 
 
 def _clusters(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:
-    """*rows* in order, parted where more than a tile lies between two."""
+    """*rows* in order, split where the distance is more than a tile."""
     start = 0
     if rows and len(rows) <= rows[-1][0] - rows[0][0] + 1 <= LEAVES:
         yield rows
@@ -89,9 +91,12 @@ def _clusters(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:
             start = at
 
 
-def _misplaced(record: bytes, stream: str) -> str:
+def _misplaced(path: Path, record: bytes, stream: str, position: int) -> LogError:
     try:
         known = decode(record)
     except msgspec.MsgspecError as error:
-        return f"the record cannot be decoded ({error})"
-    return f"its columns say {stream}, its record says {known.stream}"
+        return LogCorruptError(str(path), f"the record cannot be decoded ({error})", position)
+    if known.format > ENCRYPTED:
+        return LogNewerError(f"position {position} of {path}", known.format, ENCRYPTED)
+    problem = f"its columns say {stream}, its record says {known.stream}"
+    return LogCorruptError(str(path), problem, position)

@@ -3,8 +3,9 @@
 LogError (in the bus)
 ├── LogAccessError      the file may not be read or written: fix permissions, or open it readonly
 ├── LogClosedError      the log was closed: open it again
-├── LogCorruptError     what is on disk is not what was written: restore it
-│   └── LogAlteredError     only what moves with the events is not: look at it, put it right
+├── LogCorruptError     the events on disk are not what was written: restore them
+│   ├── LogAlteredError     only cursors, work, deadlines or receipts changed: check and repair them
+│   └── SegmentError        a file of the archive is missing, or another one: restore that file
 ├── LogDiskError        the disk is failing, or may be full: make room, then repeat
 │   └── LogFullError        it is full (a DiskFullError of the bus)
 ├── LogHeldError        another process owns the log: stop it, or open readonly
@@ -20,43 +21,41 @@ CortexError (in the bus)
     ├── BlobDiskError       it could not be written: make room, then repeat
     │   └── BlobFullError       the disk is full (a DiskFullError of the bus)
     ├── BlobMissingError    there is no blob of that digest
-    └── BlobTooLargeError   more than one may have: keep it in a file
+    └── BlobTooLargeError   it is larger than a blob may be: keep it in a file
 """
 
-from cortex.bus import CortexError, DiskFullError, LogError
+from cortex.bus import CortexError, DiskFullError, LogError, with_fields
 
 
+@with_fields
 class LogAccessError(LogError):
-    """The file or its folder may not be read or written as asked."""
+    """The permissions of the file or its folder do not allow the access."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: str
+    problem: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path} cannot be used: {self.problem}; check the owner and mode of the file and "
-            "its folder and whether the file system is mounted read-only"
-        )
+    says = (
+        "{path} cannot be used: {problem}; check the owner and mode of the file and "
+        "its folder and whether the file system is mounted read-only"
+    )
 
 
+@with_fields
 class LogClosedError(LogError):
     """The log was closed before it was used."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    path: str
 
-    def __str__(self) -> str:
-        return f"{self.path} is closed: open it again before using it"
+    says = "{path} is closed: open it again before using it"
 
 
+@with_fields
 class LogCorruptError(LogError):
     """What is on disk is not what was written."""
 
-    def __init__(self, path: str, problem: str, position: int | None = None) -> None:
-        super().__init__(path, problem, position)
-        self.path, self.problem, self.position = path, problem, position
+    path: str
+    problem: str
+    position: int | None = None
 
     def __str__(self) -> str:
         where = "" if self.position is None else f" at position {self.position}"
@@ -71,7 +70,7 @@ class LogAlteredError(LogCorruptError):
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path, problem)
-        self.args = (path, problem)  # what this constructor takes, so that it pickles
+        self.args = (path, problem)  # the arguments of this constructor, so that it pickles
 
     def __str__(self) -> str:
         return (
@@ -80,18 +79,27 @@ class LogAlteredError(LogCorruptError):
         )
 
 
-class LogDiskError(LogError):
-    """The disk took nothing of the batch; the log is as it was and can be used again."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+class SegmentError(LogCorruptError):
+    """A file of the archive is missing, or is not what was sealed; the rest of the log is whole."""
 
     def __str__(self) -> str:
         return (
-            f"{self.path} could not be written: {self.problem}; nothing of this request was "
-            "recorded, free some space or check the disk, then repeat it"
+            f"{self.path} does not hold what was sealed, from position {self.position}: "
+            f"{self.problem}; restore this file from a backup"
         )
+
+
+@with_fields
+class LogDiskError(LogError):
+    """Nothing of the batch was written; the log is unchanged and can be used again."""
+
+    path: str
+    problem: str
+
+    says = (
+        "{path} could not be written: {problem}; nothing of this request was "
+        "recorded, free some space or check the disk, then repeat it"
+    )
 
 
 class LogFullError(LogDiskError, DiskFullError):
@@ -99,113 +107,106 @@ class LogFullError(LogDiskError, DiskFullError):
 
     def __init__(self, path: str) -> None:
         super().__init__(path, "the disk is full")
-        self.args = (path,)  # what this constructor takes, so that it pickles
+        self.args = (path,)  # the arguments of this constructor, so that it pickles
 
 
+@with_fields
 class LogHeldError(LogError):
     """Another process owns the log; a log has one writer."""
 
-    def __init__(self, path: str, pid: int | None, held_for: str = "") -> None:
-        super().__init__(path, pid, held_for)
-        self.path, self.pid = path, pid
-        self.held_for = held_for  # what the holder is, in a word, where it says so
+    path: str
+    pid: int | None
+    held_for: str = ""  # a word for the holder, if it gave one
 
     def __str__(self) -> str:
         holder = "another process" if self.pid is None else f"process {self.pid}"
         return f"{self.path} is held by {holder}: stop it first, or open the log for reading only"
 
 
+@with_fields
 class LogLockedError(LogError):
     """Another program keeps a transaction open on the file."""
 
-    def __init__(self, path: str, waited_s: float) -> None:
-        super().__init__(path, waited_s)
-        self.path, self.waited_s = path, waited_s
+    path: str
+    waited_s: float
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path} stayed locked for {self.waited_s:g} s by a program that is not its "
-            "owner: close that program's transaction, then repeat; nothing was recorded"
-        )
+    says = (
+        "{path} stayed locked for {waited_s:g} s by a program that is not its "
+        "owner: close that program's transaction, then repeat; nothing was recorded"
+    )
 
 
+@with_fields
 class LogMissingError(LogError, FileNotFoundError):
     """There is no log to read at that path."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    path: str
 
-    def __str__(self) -> str:
-        return f"{self.path} does not exist: start Cortex once to make it, or name another home"
+    says = "{path} does not exist: start Cortex once to make it, or name another home"
 
 
+@with_fields
 class LogNewerError(LogError):
     """A newer version of Cortex wrote this log."""
 
-    def __init__(self, path: str, found: int, known: int) -> None:
-        super().__init__(path, found, known)
-        self.path, self.found, self.known = path, found, known
+    path: str
+    found: int
+    known: int
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path} has format {self.found} and this version reads up to {self.known}: "
-            "upgrade Cortex; the file was not touched"
-        )
+    says = (
+        "{path} has format {found} and this version reads up to {known}: "
+        "upgrade Cortex; the file was not touched"
+    )
 
 
+@with_fields
 class NotALogError(LogError):
-    """The file is there and is something else."""
+    """The file exists, but is something else."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: str
+    problem: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path} is not an event log: {self.problem}; move it away or name another path, "
-            "it was not touched"
-        )
+    says = (
+        "{path} is not an event log: {problem}; move it away or name another path, "
+        "it was not touched"
+    )
 
 
+@with_fields
 class RowRefusedError(LogError):
     """A row does not continue the log; the hub numbers rows, so this is a defect of the hub."""
 
-    def __init__(self, position: int, problem: str) -> None:
-        super().__init__(position, problem)
-        self.position, self.problem = position, problem
+    position: int
+    problem: str
 
-    def __str__(self) -> str:
-        return f"row {self.position} was refused: {self.problem}; nothing of its batch was recorded"
+    says = "row {position} was refused: {problem}; nothing of its batch was recorded"
 
 
 class BlobError(CortexError):
-    """A blob cannot be kept or given."""
+    """A blob cannot be stored or read."""
 
 
+@with_fields
 class BlobCorruptError(BlobError):
     """The bytes on disk are not those of the digest."""
 
-    def __init__(self, digest: str, problem: str) -> None:
-        super().__init__(digest, problem)
-        self.digest, self.problem = digest, problem
+    digest: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"blob {self.digest} is damaged: {self.problem}; restore it from a backup"
+    says = "blob {digest} is damaged: {problem}; restore it from a backup"
 
 
+@with_fields
 class BlobDiskError(BlobError):
-    """The disk did not take the blob."""
+    """The disk could not write the blob."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: str
+    problem: str
 
-    def __str__(self) -> str:
-        return (
-            f"a blob could not be written to {self.path}: {self.problem}; free some space or check "
-            "the disk, then repeat"
-        )
+    says = (
+        "a blob could not be written to {path}: {problem}; free some space or check "
+        "the disk, then repeat"
+    )
 
 
 class BlobFullError(BlobDiskError, DiskFullError):
@@ -213,44 +214,39 @@ class BlobFullError(BlobDiskError, DiskFullError):
 
     def __init__(self, path: str) -> None:
         super().__init__(path, "the disk is full")
-        self.args = (path,)  # what this constructor takes, so that it pickles
+        self.args = (path,)  # the arguments of this constructor, so that it pickles
 
 
+@with_fields
 class BlobMissingError(BlobError, KeyError):
     """There is no blob of that digest."""
 
-    def __init__(self, digest: str) -> None:
-        super().__init__(digest)
-        self.digest = digest
+    digest: str
 
-    def __str__(self) -> str:
-        return f"blob {self.digest} is not in this home: restore blobs/ from a backup"
+    says = "blob {digest} is not in this home: restore blobs/ from a backup"
 
 
+@with_fields
 class LogLostError(LogError):
     """The lock file of a log was removed or replaced while this process held it."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    path: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path}.lock was removed or replaced while this process owned the log, and "
-            "another may own it now: nothing more is recorded here; stop whatever runs on this "
-            "home, then start again"
-        )
+    says = (
+        "{path}.lock was removed or replaced while this process owned the log, and "
+        "another may own it now: nothing more is recorded here; stop whatever runs on this "
+        "home, then start again"
+    )
 
 
+@with_fields
 class BlobTooLargeError(BlobError):
     """More bytes than a blob may have."""
 
-    def __init__(self, size_bytes: int, most_bytes: int) -> None:
-        super().__init__(size_bytes, most_bytes)
-        self.size_bytes, self.most_bytes = size_bytes, most_bytes
+    size_bytes: int
+    most_bytes: int
 
-    def __str__(self) -> str:
-        return (
-            f"{self.size_bytes:,} bytes are more than the {self.most_bytes:,} that a blob may "
-            "have: keep it in a file and record its path"
-        )
+    says = (
+        "{size_bytes:,} bytes are more than the {most_bytes:,} that a blob may "
+        "have: keep it in a file and record its path"
+    )

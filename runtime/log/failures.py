@@ -1,4 +1,4 @@
-"""What SQLite reports, said as the error a caller can act on."""
+"""Translates SQLite's errors into errors that a caller can act on."""
 
 import errno
 import os
@@ -23,25 +23,25 @@ BUSY_S = 5.0  # how long a statement waits for a lock of another program
 
 
 class Translated:
-    """Raises a LogError in place of whatever SQLite raises inside; may be entered many times."""
+    """Raises a LogError in place of SQLite's errors; may be entered many times."""
 
     def __init__(self, path: Path, busy_s: float = BUSY_S) -> None:
         self._path, self._busy_s = path, busy_s
 
     def __enter__(self) -> None:
-        """Nothing: a class costs half of a generator, and every write enters it."""
+        """Do nothing. A class costs half of a generator, and every write enters it."""
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """Translate what was raised inside, if anything was."""
+        """Translate the exception, if there is one."""
         if isinstance(error, sqlite3.Error):
             raise log_error(str(self._path), error, self._busy_s) from error
-        if isinstance(error, OverflowError | UnicodeEncodeError):  # SQLite has no place for it
+        if isinstance(error, OverflowError | UnicodeEncodeError):  # SQLite cannot store it
             problem = f"{self._path}: {error}; nothing of this request was recorded"
             raise LogError(problem) from error
 
 
 def log_error(path: str, error: sqlite3.Error, busy_s: float = BUSY_S) -> LogError:
-    """The error that says what happened to the log at *path* and what to do."""
+    """The error for *path*: what happened, and what to do."""
     said = str(error)
     match getattr(error, "sqlite_errorcode", 0) & PRIMARY:
         case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN if Path(path).is_dir():
@@ -66,7 +66,7 @@ def log_error(path: str, error: sqlite3.Error, busy_s: float = BUSY_S) -> LogErr
 
 
 def no_room(folder: Path) -> bool:
-    """Whether the disk under *folder* has nothing left for this user.
+    """Whether the disk of *folder* has no space left for this user.
 
     SQLite reports a write-ahead log or an index beside it that cannot grow as an error of input and
     output, without the system's number, so the system is asked.
@@ -81,5 +81,5 @@ def no_room(folder: Path) -> bool:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether the system says that the disk, or this user's share of it, is full."""
+    """Whether the system reports that the disk, or this user's quota, is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -1,16 +1,16 @@
-"""What a log's events say of what moves with them: no cursor, and no work, may contradict them.
+"""Checks cursors, work and deadlines of a log against its events, which they must not contradict.
 
-The events determine some of it. A component's own events name the event that each answers to, so an
-ordered cursor is never before the last of them. A request that nobody answered is work of whoever
-sees it. Nothing is work, and no cursor stands, past the end. The rest (deadlines, receipts,
-attempts, how far a cursor went over events that gave nothing) is in no event.
+The events determine some of that. A component's own events name the event that each answers, so an
+ordered cursor is never before the last of those. An unanswered request is work of each subscription
+that sees it. No work and no cursor is after the end. The rest (deadlines, receipts,
+attempts, a cursor's progress over events without results) is in no event.
 """
 
 from collections.abc import Iterator
 
 import msgspec
 
-from cortex.bus import Draft, Filter, Recorded, root_of
+from cortex.bus import Draft, Filter, Recorded, readable_body, root_of
 from cortex.bus.events import (
     ComponentFailed,
     ContextCompile,
@@ -25,17 +25,17 @@ from .moving import Row, Tables, name_of
 
 KINDS = ("ordered", "work")
 ORDERED, WORK = KINDS
-# What one component asks of another, and is answered by an event of the same family.
+# Requests between components, which an event of the same family answers.
 REQUESTS = frozenset(
     each.topic_name() for each in (StepExecute, ModelInvoke, ToolCall, GateEvaluate, ContextCompile)
 )
 PARKED = ComponentFailed.topic_name()
-BESIDE = "effect."  # the family whose events are recorded while an event is still handled
-UNCLAIMED = ".unclaimed"  # of a topic by which the hub says that a request waits
+BESIDE = "effect."  # the family of events that are recorded before their cause is finished
+UNCLAIMED = ".unclaimed"  # suffix of topics that report a waiting request
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """Who a request names, where it does: the component that serves it, and who announced that."""
+    """The component that a request names, if it names one, and the client that announced it."""
 
     component: str = ""
     host: str = ""
@@ -47,7 +47,7 @@ _READ_DRAFT = msgspec.msgpack.Decoder(Draft).decode
 
 
 class Mending(msgspec.Struct, frozen=True):
-    """One row that the events contradict, and what becomes of it."""
+    """One row that the events contradict, and its correction."""
 
     table: str
     row: str
@@ -60,13 +60,13 @@ class Facts:
 
     def __init__(self) -> None:
         self.head = 0
-        self.answered: dict[str, int] = {}  # by who published: the last event that it answered to
-        self.parked: set[tuple[str, int]] = set()  # the component, and the event that it gave up
-        self.open: dict[int, Recorded] = {}  # requests that nobody answered or took back
+        self.answered: dict[str, int] = {}  # by source: the last event that it answered
+        self.parked: set[tuple[str, int]] = set()  # component and parked event
+        self.open: dict[int, Recorded] = {}  # requests without an answer or withdrawal
         self._streams: dict[str, set[int]] = {}  # positions of those, by stream
 
     def take(self, record: Recorded) -> None:
-        """Take in the next event."""
+        """Add the next event."""
         self.head = record.position
         cause = record.causation
         if cause:
@@ -90,7 +90,7 @@ class Facts:
 
 
 def fitted(tables: Tables, facts: Facts) -> tuple[Tables, list[Mending]]:
-    """*tables* as the events leave room for, and what had to be changed for it; pure."""
+    """*tables* corrected by the events, and the corrections; pure."""
     made = {table: dict(rows) for table, rows in tables.items()}
     found = [
         *_subscriptions(made["subscriptions"], facts),
@@ -109,7 +109,7 @@ def _subscriptions(rows: dict[Row, Row], facts: Facts) -> Iterator[Mending]:
         problem = _no_subscription(kind, text)
         if problem:
             del rows[key]
-            yield Mending("subscriptions", name, problem, "removed; its owner makes it again")
+            yield Mending("subscriptions", name, problem, "removed; its owner creates it again")
             continue
         born = min(max(created, 0), facts.head)
         at, problem = _cursor(kind, cursor, born, name, facts)
@@ -121,7 +121,7 @@ def _subscriptions(rows: dict[Row, Row], facts: Facts) -> Iterator[Mending]:
 
 
 def _cursor(kind: str, cursor: int, born: int, name: str, facts: Facts) -> tuple[int, str]:
-    """Where a subscription has to stand, and what is wrong where that is elsewhere."""
+    """The correct cursor of a subscription, and the problem if it is another."""
     answered = min(facts.answered.get(name, 0), facts.head) if kind == ORDERED else 0
     if not 0 <= cursor <= facts.head:
         at = max(answered, born) if kind == ORDERED else born
@@ -151,7 +151,7 @@ def _lost_work(made: Tables, facts: Facts) -> Iterator[Mending]:
         if kind != WORK:
             continue
         seen = Filter(_READ_PAIRS(text))
-        # One that lags behind has its own place in the log, from which it takes the rest.
+        # A subscription that lags continues from its own position in the log.
         last = routed if routed > created else facts.head
         for position, record in facts.open.items():
             key = (name, position)
@@ -186,15 +186,15 @@ def _no_subscription(kind: str, text: str) -> str:
 
 
 def _answers(record: Recorded, asked: Recorded) -> bool:
-    """Whether *record* answers *asked*, and whoever says it was asked.
+    """Whether *record* answers *asked*, from a component that was asked.
 
-    A request that names nobody (an older one, or one for the compiler of contexts, in whose name no
-    client speaks) is answered by anybody.
+    A request that names no component (an older one, or one for the context compiler, whose name no
+    client may use) may be answered by any.
     """
     family = asked.topic.partition(".")[0] + "."
     if not record.topic.startswith(family) or record.topic.endswith(UNCLAIMED):
         return False
-    named = _READ_ASKED(asked.body)
+    named = _READ_ASKED(readable_body(asked))
     return not named.component or not {record.source, root_of(record.source)}.isdisjoint(
         (named.component, named.host or named.component)
     )

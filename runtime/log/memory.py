@@ -1,8 +1,19 @@
-"""The event log in memory: for tests, for the simulator, and for what need not last."""
+"""The event log in memory: for tests, for the simulator, and for data that need not last."""
 
 from collections.abc import Callable, Sequence
 
-from cortex.bus import Batch, Deadline, Epoch, Epochs, Receipt, Row, Standing, State, Work, decode
+from cortex.bus import (
+    Batch,
+    Deadline,
+    Epoch,
+    Epochs,
+    Receipt,
+    Row,
+    State,
+    SubscriptionState,
+    Work,
+    decode,
+)
 
 from . import tiles
 from .errors import RowRefusedError
@@ -10,7 +21,7 @@ from .opening import new_id
 
 
 class MemoryLog:
-    """The same contract as `EventLog`, without a disk.
+    """The same contract as `EventLog`, in memory.
 
     `close` keeps everything, so that a simulated restart opens the same object again.
     """
@@ -22,13 +33,13 @@ class MemoryLog:
         self._records: list[bytes] = []
         self._streams: dict[str, dict[int, int]] = {}  # stream to version to position
         self._leaves = bytearray()
-        self._standings: dict[str, Standing] = {}
+        self._standings: dict[str, SubscriptionState] = {}
         self._work: dict[tuple[str, int], Work] = {}
         self._deadlines: dict[str, Deadline] = {}
         self._receipts: dict[str, Receipt] = {}
 
     def cut(self, saved: State) -> None:
-        """Be again as it was when `state` gave *saved*: a power cut took what came after."""
+        """Go back to *saved*, a result of `state`, as after a power loss."""
         for data in self._records[saved.head :]:
             record = decode(data)
             del self._streams[record.stream][record.version]
@@ -55,7 +66,7 @@ class MemoryLog:
         )
 
     def write(self, batch: Batch) -> None:
-        """Keep *batch*, whole or not at all.
+        """Store *batch*, whole or not at all.
 
         Raises:
             RowRefusedError: The rows do not continue the log.
@@ -80,7 +91,7 @@ class MemoryLog:
     def read(self, after: int, limit: int, limit_bytes: int) -> Sequence[bytes]:
         """Records after position *after*, in order: at most *limit*, about *limit_bytes* together.
 
-        At least one comes back where there is one, however large.
+        Returns at least one if there is one, however large.
         """
         page: list[bytes] = []
         size_bytes = 0
@@ -98,7 +109,7 @@ class MemoryLog:
         return [self._records[versions[version] - 1] for version in chosen]
 
     def stream_version(self, stream: str) -> int:
-        """The newest version of *stream*; 0 where it has none."""
+        """The newest version of *stream*; 0 if it has none."""
         return max(self._streams.get(stream, ()), default=0)
 
     def leaf_hashes(self, first: int, last: int) -> bytes:

@@ -1,7 +1,7 @@
-"""What moves with a log's events and does not fit them: shown, and put right on a person's word.
+"""Shows and repairs cursors, work, deadlines and receipts that do not fit a log's events.
 
-Everything is put right in one transaction, with an epoch of its own that has begun and ended in it:
-a kill leaves the log as it was or as it is to be. The event that tells of it is noted in the same
+A repair is one transaction, with an epoch of its own that begins and ends in it:
+a kill leaves the log unchanged or repaired. The event about the repair is noted in the same
 transaction, and the next hub records it with its first one.
 """
 
@@ -18,6 +18,7 @@ from cortex.bus import Draft, decode
 from cortex.bus.events import LogStateMended
 
 from . import moving
+from .archive import Archive
 from .errors import LogAlteredError, LogCorruptError
 from .failures import BUSY_S, Translated
 from .fitting import Facts, Mending, fitted
@@ -28,42 +29,42 @@ from .schema import EPOCHS_FORMAT, open_reader, open_writer, read_meta
 from .statements import put_many
 from .verify import ends
 
-PAGE = 1_024  # events that are read at once
+PAGE = 1_024  # events per read
 NOTED = "noted"  # in `meta`: the event that the next hub records, JSON
-ROWS_TOLD = 64  # by the event
+ROWS_TOLD = 64  # in the event
 NO_COPY = "no readable copy of what it was is in it: only `--accept` is left"
 
 How = Literal["restored", "accepted"]
 
 
 class StateReport(msgspec.Struct, frozen=True):
-    """What does not fit, and what would become of it."""
+    """What does not fit, and how a repair would change it."""
 
-    altered: bool  # it is not what it was at the last close
-    open: bool  # a hub has the log now, or it was not closed in good order: nothing to compare with
-    copied: bool  # what it was is known
-    differences: tuple[Difference, ...] = ()  # from what it was
-    mendings: tuple[Mending, ...] = ()  # rows as they are that the events contradict
+    altered: bool  # it differs from the last close
+    open: bool  # a hub uses the log, or it was not closed cleanly: nothing to compare with
+    copied: bool  # whether a copy from the last close exists
+    differences: tuple[Difference, ...] = ()  # from the last close
+    mendings: tuple[Mending, ...] = ()  # current rows that the events contradict
 
     @property
     def fits(self) -> bool:
-        """Whether nothing has to be done."""
+        """Whether no repair is needed."""
         return not self.altered and not self.mendings
 
 
 class Mended(msgspec.Struct, frozen=True):
-    """What was done."""
+    """The result of a repair."""
 
     how: How
-    differences: tuple[Difference, ...]  # of the rows before from those after
-    mendings: tuple[Mending, ...]  # of them, what the events determined
+    differences: tuple[Difference, ...]  # between the rows before and after
+    mendings: tuple[Mending, ...]  # the changes that the events determined
 
 
 def examine(path: Path, busy_s: float = BUSY_S) -> StateReport:
-    """What in the log at *path* does not fit its events, or is not what it was; nothing is changed.
+    """What in the log at *path* does not fit its events, or changed since the close; read-only.
 
     Raises:
-        LogError: It cannot be read.
+        LogError: The log cannot be read.
     """
     with Translated(path, busy_s), closing(open_reader(path, busy_s)) as reader:
         reader.execute("begin")  # one snapshot: a hub may be writing
@@ -83,18 +84,18 @@ def examine(path: Path, busy_s: float = BUSY_S) -> StateReport:
 
 
 def mend(path: Path, how: How, by: str, busy_s: float = BUSY_S) -> Mended:
-    """Make what moves with the events fit them again: as it was, or as it is now.
+    """Repair cursors, work, deadlines and receipts: as at the last close, or as they are now.
 
     Args:
-        path: The log, which nobody else has open for writing.
-        how: "restored" puts back what was there at the last close, "accepted" keeps what is there.
-            What the events determine is as they say, either way.
-        by: Who wants it so.
+        path: The log, which no other process has open for writing.
+        how: "restored" goes back to the last close, "accepted" keeps the current rows.
+            Rows that the events determine follow the events in both cases.
+        by: The person or program that decided.
         busy_s: How long to wait for a program that locks the file without owning it.
 
     Raises:
-        LogAlteredError: What it was is not known.
-        LogError: It cannot be written; it is as it was.
+        LogAlteredError: There is no copy from the last close.
+        LogError: The log cannot be written; it is unchanged.
     """
     owner = OwnerLock(path)
     try:
@@ -113,7 +114,7 @@ def mend(path: Path, how: How, by: str, busy_s: float = BUSY_S) -> Mended:
 
 
 def noted(reader: sqlite3.Connection) -> Draft | None:
-    """The event that the next hub is to record."""
+    """The event that the next hub must record."""
     (text,) = reader.execute("select value from meta where name = ?", (NOTED,)).fetchone() or ("",)
     if not text:
         return None
@@ -121,7 +122,7 @@ def noted(reader: sqlite3.Connection) -> Draft | None:
 
 
 def forget_noted(writer: sqlite3.Connection) -> None:
-    """It is recorded, in the same transaction."""
+    """Remove the note: the event is recorded, in the same transaction."""
     writer.execute("delete from meta where name = ?", (NOTED,))
 
 
@@ -153,7 +154,7 @@ def _write(writer: sqlite3.Connection, made: Tables) -> None:
 
 
 def _end_epoch(writer: sqlite3.Connection) -> None:
-    """An opening in which nothing was recorded, and which ended in good order."""
+    """An opening in which nothing was recorded, and which was closed cleanly."""
     (number,) = writer.execute("select coalesce(max(number), 0) from epochs").fetchone()
     head, now_ns = ends(writer)[0], time.time_ns()
     writer.execute("update epochs set state = null")
@@ -165,7 +166,7 @@ def _end_epoch(writer: sqlite3.Connection) -> None:
 
 def _facts(path: Path, connection: sqlite3.Connection) -> Facts:
     facts = Facts()
-    for record in _records(connection):
+    for record in _records(path, connection):
         try:
             facts.take(decode(record))
         except msgspec.MsgspecError as error:
@@ -174,8 +175,11 @@ def _facts(path: Path, connection: sqlite3.Connection) -> Facts:
     return facts
 
 
-def _records(connection: sqlite3.Connection) -> Iterator[bytes]:
-    after = 0
+def _records(path: Path, connection: sqlite3.Connection) -> Iterator[bytes]:
+    with closing(Archive(path)) as archive:
+        archive.load(connection)
+        after = archive.through
+        yield from (record for _, record in archive.records(0, after))
     query = "select position, record from events where position > ? order by position limit ?"
     while page := connection.execute(query, (after, PAGE)).fetchall():
         yield from (record for _, record in page)

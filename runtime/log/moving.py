@@ -1,8 +1,8 @@
-"""What moves with a log's events: cursors, work, deadlines, receipts; and what they were at close.
+"""Compares cursors, work, deadlines and receipts of a log with their copy from the last close.
 
-They are in no Merkle tree. A log that is closed in good order keeps a copy of them with a digest:
-the next opening compares, and whoever finds them changed can be shown row by row what it was. The
-digest has no key: whoever means to deceive can write another.
+They are in no Merkle tree. A log that is closed cleanly keeps a copy of them with a digest:
+the next opening compares them, and can show each changed row as it was. The
+digest has no key, so that an attacker can write another.
 """
 
 import sqlite3
@@ -21,8 +21,8 @@ COLUMNS = {  # of each table, in order
 }
 KEYS = {"subscriptions": 1, "work": 2, "deadlines": 1, "receipts": 1}  # columns, the first ones
 DIGEST_BYTES = 32
-LEVEL = 3  # of zstd: its own default
-LARGEST_BYTES = 1 << 30  # of a copy, unpacked: a header may claim anything
+LEVEL = 3  # of zstd, its default
+LARGEST_BYTES = 1 << 30  # of a copy, unpacked: a header is not trusted
 
 Row: TypeAlias = tuple[Any, ...]
 Rows: TypeAlias = dict[Row, Row]  # of one table, by key and in its order
@@ -33,29 +33,29 @@ _NEWEST = "select state from epochs order by number desc limit 1"
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One row that is not what it was."""
+    """One row that changed."""
 
     table: str
     row: str  # "Worker", or "Worker at 4" of work
     what: Literal["changed", "added", "removed"]
-    was: dict[str, str] = {}  # of a changed row its columns that differ, of another one all
+    was: dict[str, str] = {}  # differing columns of a changed row, all columns of others
     now: dict[str, str] = {}
 
 
 def read_tables(connection: sqlite3.Connection) -> Tables:
-    """The rows as they are."""
+    """The current rows."""
     return {table: _rows(table, _select(connection, table)) for table in COLUMNS}
 
 
 def packed(connection: sqlite3.Connection) -> bytes:
-    """A copy of the rows as they are, after its digest."""
+    """A copy of the current rows, preceded by its digest."""
     rows = {table: _select(connection, table).fetchall() for table in COLUMNS}
     copy = zstandard.ZstdCompressor(LEVEL).compress(_ENCODE(rows))
     return _digest(rows) + copy
 
 
 def copy_of(connection: sqlite3.Connection) -> Tables | None:
-    """The rows as they were when the log was closed; None where no copy of them can be read."""
+    """The rows at the last close; None if no copy of them can be read."""
     stored = _stored(connection)
     if stored is None:
         return None
@@ -75,9 +75,9 @@ def copy_of(connection: sqlite3.Connection) -> Tables | None:
 
 
 def altered(connection: sqlite3.Connection) -> bool:
-    """Whether the rows are not what they were when the log was closed.
+    """Whether the rows changed since the log was closed.
 
-    False as well for a log that is open, or was not closed in good order: nobody can tell.
+    False also for a log that is open, or was not closed cleanly: then this is unknown.
     """
     stored = _stored(connection)
     if stored is None:
@@ -86,17 +86,17 @@ def altered(connection: sqlite3.Connection) -> bool:
 
 
 def is_closed(connection: sqlite3.Connection) -> bool:
-    """Whether the log was closed in good order, and nobody has opened it since."""
+    """Whether the log was closed cleanly, and not opened since."""
     return _stored(connection) is not None
 
 
 def differences(was: Tables, now: Tables) -> list[Difference]:
-    """What differs, table by table."""
+    """The differences, table by table."""
     return [each for table in COLUMNS for each in _differing(table, was[table], now[table])]
 
 
 def summary(found: list[Difference]) -> str:
-    """In words how many rows of which table differ: "work 1 removed, deadlines 2 changed"."""
+    """A text of how many rows of which table differ: "work 1 removed, deadlines 2 changed"."""
     counts: dict[tuple[str, str], int] = {}
     for each in found:
         counts[each.table, each.what] = counts.get((each.table, each.what), 0) + 1
@@ -104,7 +104,7 @@ def summary(found: list[Difference]) -> str:
 
 
 def name_of(table: str, key: Row) -> str:
-    """What a row is called."""
+    """The name of a row."""
     return f"{key[0]} at {key[1]}" if table == "work" else str(key[0])
 
 

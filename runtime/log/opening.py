@@ -1,11 +1,11 @@
-"""What is done when a log is opened for writing, and when it is closed: its epochs.
+"""Begins an epoch when a log is opened for writing, and ends it when the log is closed.
 
-Each opening begins an epoch with a random id at the position where the log then ends. That alone
-makes a lost tail known to whoever saw it: the ids that they remember are not in this log, or are
-over before the position that they remember. Whether the opening before was closed in good order is
+Each opening begins an epoch with a random id at the current end of the log. That alone
+shows a lost tail to clients that saw it: the ids that they remember are not in this log, or
+ended before the position that they remember. Whether the previous opening was closed cleanly is
 noted for people; nothing depends on it.
 
-What moves with the events (see `moving.py`) is kept beside an epoch that ended in good order.
+Cursors, work, deadlines and receipts (see `moving.py`) are copied into an epoch that ends cleanly.
 """
 
 import secrets
@@ -19,19 +19,19 @@ from cortex.bus import ID_BITS, Epoch, Epochs
 from .moving import packed
 from .schema import Durability
 
-KEPT = 1_024  # epochs, the newest; who knows only older ones begins again
+KEPT = 1_024  # the newest epochs; a client that only knows older ones starts again
 
 
 class Opening(msgspec.Struct, frozen=True):
     """One opening of a log for writing."""
 
-    epochs: Epochs  # the newest last, which is its own
-    unclean: bool  # the one before was not closed
-    ended: int | None  # where the log ended when that was closed, where it ends elsewhere now
+    epochs: Epochs  # the newest last: this opening
+    unclean: bool  # the previous opening was not closed
+    ended: int | None  # where the log was closed, if it ends elsewhere now
 
 
 def begin(writer: sqlite3.Connection, head: int, durability: Durability) -> Opening:
-    """Begin an epoch at *head*; on disk when this is back, whatever the durability."""
+    """Begin an epoch at *head*; on disk when this returns, whatever the durability."""
     epoch = Epoch(new_id(), head)
     writer.execute("pragma synchronous = full")
     writer.execute("begin immediate")
@@ -61,14 +61,14 @@ def begin(writer: sqlite3.Connection, head: int, durability: Durability) -> Open
 
 
 def end(writer: sqlite3.Connection, epoch: Epoch, head: int) -> None:
-    """Note that *epoch* ended in good order, and what moves with the events then."""
+    """Note that *epoch* ended cleanly, with a copy of cursors, work, deadlines and receipts."""
     writer.execute(
         "update epochs set ended = ?, state = ? where id = ?", (head, packed(writer), epoch.id)
     )
 
 
 def ended_at(connection: sqlite3.Connection) -> int | None:
-    """Where the log ended when it was closed; None where it was not, or is new."""
+    """Where the log was closed; None if it was not, or is new."""
     (ended,) = connection.execute(
         "select ended from epochs order by number desc limit 1"
     ).fetchone() or (None,)
@@ -82,7 +82,7 @@ def epochs_of(connection: sqlite3.Connection) -> Epochs:
 
 
 def known_epochs(reader: sqlite3.Connection) -> Epochs:
-    """The same for one that is only read, which may be of a format without them."""
+    """The same for a log that is only read, whose format may have no epochs."""
     try:
         return epochs_of(reader)
     except sqlite3.OperationalError:

@@ -1,31 +1,31 @@
-"""One writer to a log: a private file whose lock the kernel releases however its holder ends."""
+"""One writer to a log: a private lock file, which the kernel unlocks however its holder ends."""
 
-import contextlib
 import fcntl
 import os
-import time
 from pathlib import Path
 
+from cortex.bus import steady_s
+
+from .durable import create_private
 from .errors import LogAccessError, LogHeldError, LogLostError, NotALogError
 
-LOOK_S = 1.0  # between two looks whether the lock file is still the one that is locked
-TRIES = 10  # of locking a file that others remove
-PRIVATE = 0o600
+LOOK_S = 1.0  # between two checks that the lock file was not replaced
+TRIES = 10  # to lock a file that others may remove
 
 
 class OwnerLock:
     """An exclusive lock on ``<log>.lock``, which names its holder's process id.
 
-    The file itself is there afterwards, if only as an empty one that its owner alone may read.
+    It also creates the log file, if it is missing, as an empty file that only its owner may read.
 
     Args:
         log_path: The log.
-        held_for: What the holder is, in a word, for whoever finds the log held.
+        held_for: A word for the holder, shown to processes that find the log held.
 
     Raises:
         LogHeldError: Another process, or another log object of this one, holds it.
-        LogAccessError: The lock file, or the file itself, cannot be made.
-        NotALogError: A folder stands in the file's place.
+        LogAccessError: The lock file, or the log file, cannot be created.
+        NotALogError: A folder is in the file's place.
     """
 
     def __init__(self, log_path: Path, held_for: str = "") -> None:
@@ -39,7 +39,7 @@ class OwnerLock:
             self._lock()
             if self._is_there():
                 break
-            self.release()  # somebody removed it meanwhile: others would lock the next one
+            self.release()  # another process removed it meanwhile: others would lock a new one
         else:
             raise LogLostError(str(log_path))
         try:
@@ -49,12 +49,12 @@ class OwnerLock:
             raise LogAccessError(str(log_path), error.strerror or str(error)) from error
 
     def check(self) -> None:
-        """Look, now and then, whether this is still the lock that others find.
+        """Check, from time to time, that other processes would find this lock file.
 
         Raises:
             LogLostError: The file was removed or replaced, so that another process may own the log.
         """
-        now_s = time.monotonic()
+        now_s = steady_s()
         if now_s - self._looked_s < LOOK_S:
             return
         if not self._is_there():
@@ -63,7 +63,7 @@ class OwnerLock:
 
     def _lock(self) -> None:
         try:
-            # Never inherited by a child program, or the child would hold the log after us.
+            # Never inherited by a child process, which could keep the lock after us.
             self._descriptor: int | None = os.open(
                 self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
@@ -80,7 +80,7 @@ class OwnerLock:
         os.pwrite(self._descriptor, f"{os.getpid()} {self._held_for}".rstrip().encode(), 0)
 
     def _is_there(self) -> bool:
-        """Whether the file that is locked is the one that stands under its name."""
+        """Whether the locked file is the one under its name."""
         if self._descriptor is None:
             return False
         try:
@@ -89,7 +89,7 @@ class OwnerLock:
             return False
 
     def release(self) -> None:
-        """Let go; the file stays, so that nobody locks one that is being removed."""
+        """Release the lock; the file stays, so that no process locks one that is being removed."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -98,28 +98,3 @@ class OwnerLock:
 def _holder(descriptor: int) -> tuple[int | None, str]:
     pid, _, held_for = os.pread(descriptor, 64, 0).decode(errors="replace").partition(" ")
     return (int(pid), held_for) if pid.isascii() and pid.isdigit() else (None, "")
-
-
-def private(path: str, flags: int) -> int:
-    """An opener for `open` that makes files which their owner alone may read and write."""
-    descriptor = os.open(path, flags | os.O_CLOEXEC, PRIVATE)
-    try:
-        os.fchmod(descriptor, PRIVATE)  # a umask takes from the mode, from the owner's part too
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def create_private(path: Path) -> None:
-    """Make an empty file that its owner alone may read; one that is there stays as it is.
-
-    For a database, before SQLite makes one that everybody may read: its ``-wal`` and ``-shm`` take
-    the mode of the file.
-
-    Raises:
-        OSError: It cannot be made.
-    """
-    # One that is there is not opened: closing it would drop the locks that SQLite has on it.
-    with contextlib.suppress(FileExistsError), open(path, "xb", opener=private):
-        pass

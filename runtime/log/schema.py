@@ -1,23 +1,27 @@
-"""The tables of log.db, and how the file is made and opened."""
+"""The tables of log.db, and how the file is created and opened."""
 
 import os
 import sqlite3
 import time
 import uuid
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+
+from cortex.bus import steady_s
 
 from .errors import LogMissingError, LogNewerError, NotALogError
 from .failures import BUSY_S
 
 Durability = Literal["normal", "full"]
 
-LOG_FORMAT = 2  # of these tables; a new layout takes a new number
-EPOCHS_FORMAT = 2  # the first one with `epochs`, which keep what moves with the events
-CACHED_STATEMENTS = 256  # prepared ones: all that `write` has, for batches of any size
-MADE_LOOK_S = 0.01  # between two looks at a file that has no tables yet
+LOG_FORMAT = 3  # of these tables; a new layout gets a new number
+EPOCHS_FORMAT = 2  # the first one with the table `epochs`
+SEGMENTS_FORMAT = 3  # the first one with the tables `segments` and `sealed`
+CACHED_STATEMENTS = 256  # prepared statements: all of `write`, for batches of any size
+MADE_LOOK_S = 0.01  # between two checks of a file without tables
 CHECKPOINT_PAGES = 16_000  # of the write-ahead log: 1,000 costs a quarter of the speed
 WAL_BYTES = 64 * 1024 * 1024  # the write-ahead log shrinks back to this after a burst
 
@@ -30,6 +34,23 @@ create table epochs (
     ended    integer,              -- head when it was closed in good order; null until then
     state    blob                  -- what moves with the events, as it was then: digest, copy
 ) strict;
+"""
+SEGMENTS = """
+create table segments (
+    first      integer primary key,  -- position of its first record
+    last       integer not null,     -- its records are in the file, and not in `events`
+    digest     text    not null,     -- SHA-256 of the file, in hex
+    file_bytes integer not null
+) strict
+"""
+SEALED = """
+create table sealed (
+    stream  text    not null,
+    version integer not null,      -- of the stream's first record in the segment
+    segment integer not null,      -- position of the first record of the segment
+    places  blob    not null,      -- msgpack; of each, the distance from the record before
+    primary key (stream, version)
+) strict, without rowid
 """
 TABLES = f"""
 create table events (
@@ -77,25 +98,30 @@ create table meta (
     value text not null
 ) strict, without rowid;
 {EPOCHS}
+{SEGMENTS};
+{SEALED};
 """
-# What takes a log of one format to the next, by the format it is taken from.
+# The statements that upgrade a log to the next format, by its current format.
 MIGRATIONS = {
     1: (EPOCHS, "alter table work add column log_epoch integer not null default 0"),
+    2: (SEGMENTS, SEALED),
 }
 
 
 class Meta(msgspec.Struct, frozen=True):
-    """What a log says of itself."""
+    """The metadata of a log."""
 
     format: int
     created_ns: int  # UTC
-    log_id: str  # random, the same for the life of the log
+    log_id: str  # random, constant for the life of the log
 
 
-def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> sqlite3.Connection:
-    """The one connection that writes; the tables are made if the file is new."""
+def open_writer(
+    path: Path, durability: Durability, busy_s: float = BUSY_S, like: Meta | None = None
+) -> sqlite3.Connection:
+    """The one connection that writes; creates the tables if the file is new, as those of *like*."""
     _refuse_no_file(path)
-    # The hub's lock lets one thread in at a time; which one does not matter to SQLite.
+    # The hub's lock admits one thread at a time; SQLite accepts any thread.
     connection = sqlite3.connect(
         path,
         timeout=busy_s,
@@ -104,7 +130,7 @@ def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> s
         cached_statements=CACHED_STATEMENTS,
     )
     try:
-        # No tables: new, or a kill came while it was made. Asked before a pragma changes the file.
+        # No tables: new, or its creation was killed. Checked before a pragma changes the file.
         new = connection.execute("select count(*) from sqlite_master").fetchone() == (0,)
         found = LOG_FORMAT if new else read_meta(path, connection).format
         connection.execute("pragma journal_mode = wal")
@@ -113,10 +139,10 @@ def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> s
         connection.execute(f"pragma journal_size_limit = {WAL_BYTES}")
         connection.execute("pragma fullfsync = on")  # macOS: fsync alone stops at the drive
         if new:
-            _create(path, connection)
+            _create(path, connection, like)
         elif found < LOG_FORMAT:
             _migrate(connection)
-        # SQLite opens a file that it may not write without a word; writing nothing finds out.
+        # SQLite opens a read-only file without an error; an empty write reports it.
         connection.execute("delete from meta where false")
     except BaseException:
         connection.close()
@@ -124,8 +150,17 @@ def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> s
     return connection
 
 
+def checkpoint(path: Path) -> None:
+    """Move what is in the write-ahead log into the file, beside a writer, which goes on meanwhile.
+
+    Otherwise the writer does that itself, once there is much of it: an error here is none.
+    """
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+        connection.execute("pragma wal_checkpoint(passive)")
+
+
 def open_reader(path: Path, busy_s: float = BUSY_S) -> sqlite3.Connection:
-    """A connection that can only read, beside a writer or without one."""
+    """A read-only connection, with or without a writer beside it."""
     if not path.exists():
         raise LogMissingError(str(path))
     _refuse_no_file(path)
@@ -138,12 +173,12 @@ def open_reader(path: Path, busy_s: float = BUSY_S) -> sqlite3.Connection:
         }
         if not no_index or path.with_name(path.name + "-wal").exists():
             raise
-        # A folder that may not be written and no writer: nothing can change, so nothing is shared.
+        # A read-only folder without a writer: nothing can change, so no shared memory is needed.
         return _reader(path, "mode=ro&immutable=1", busy_s)
 
 
 def read_meta(path: Path, connection: sqlite3.Connection) -> Meta:
-    """What the log at *path* says of itself.
+    """The metadata of the log at *path*.
 
     Raises:
         NotALogError: It is an SQLite database without our tables.
@@ -161,7 +196,7 @@ def read_meta(path: Path, connection: sqlite3.Connection) -> Meta:
 
 
 def _refuse_no_file(path: Path) -> None:
-    # SQLite would wait at a pipe for ever, and Ctrl-C would not end that.
+    # SQLite would wait for ever at a pipe, even after Ctrl-C.
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         if each.is_dir():
             raise NotALogError(str(each), "it is a folder")
@@ -187,22 +222,22 @@ def _reader(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
 
 
 def _wait_until_made(connection: sqlite3.Connection, busy_s: float) -> None:
-    """Give whoever is making the log at this moment time for it; an empty file stays one.
+    """Wait for a process that is creating the log; an empty file may stay empty.
 
-    The file is there before its tables are, and nothing wakes a reader when they come.
+    The file exists before its tables, and nothing wakes a reader when those appear.
     """
-    until_s = time.monotonic() + busy_s
+    until_s = steady_s() + busy_s
     while connection.execute("select count(*) from sqlite_master").fetchone() == (0,):
-        if time.monotonic() >= until_s:
+        if steady_s() >= until_s:
             return
         time.sleep(MADE_LOOK_S)
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables to the newest format, all in one transaction: a kill leaves the old one."""
+    """Upgrade the tables to the newest format in one transaction: a kill leaves the old one."""
     connection.execute("begin immediate")
     try:
-        # Again, now that nobody else can change it.
+        # Again, now that no other process can change it.
         (found,) = connection.execute("select value from meta where name = 'format'").fetchone()
         for number in range(int(found), LOG_FORMAT):
             for statement in MIGRATIONS[number]:
@@ -215,8 +250,9 @@ def _migrate(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _create(path: Path, connection: sqlite3.Connection) -> None:
-    meta = [("format", LOG_FORMAT), ("created_ns", time.time_ns()), ("log_id", uuid.uuid4().hex)]
+def _create(path: Path, connection: sqlite3.Connection, like: Meta | None) -> None:
+    born_ns, log_id = (like.created_ns, like.log_id) if like else (time.time_ns(), uuid.uuid4().hex)
+    meta = [("format", LOG_FORMAT), ("created_ns", born_ns), ("log_id", log_id)]
     # All in one transaction: a kill leaves an empty file or a whole log.
     connection.executescript(f"begin immediate; {TABLES}")
     connection.executemany(
@@ -225,6 +261,6 @@ def _create(path: Path, connection: sqlite3.Connection) -> None:
     connection.execute("commit")
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(folder)  # the name of the new file, too, survives a power loss
+        os.fsync(folder)  # the name of the new file survives a power loss, too
     finally:
         os.close(folder)

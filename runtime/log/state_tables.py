@@ -1,7 +1,7 @@
 """How subscriptions, work, deadlines and receipts are checked and written with their events.
 
-A cursor moves with nearly every transaction, and its filter, which is long, hardly ever: so only
-the cursor is written where the rest of its row is as it was.
+A cursor changes with nearly every transaction, and its long filter hardly ever: so only
+the cursor is written if the rest of its row is unchanged.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from cortex.bus import Batch, Draft, Standing, State
+from cortex.bus import Batch, Draft, State, SubscriptionState
 
 from .statements import delete_many, put_many
 
@@ -21,15 +21,15 @@ KINDS = ("ordered", "work")
 
 
 class StateTables:
-    """Writes what stands beside the events; `write` of the log calls it, one thread at a time."""
+    """Writes these tables; `write` of the log calls it, one thread at a time."""
 
     def __init__(self) -> None:
-        self._written: dict[str, Standing] = {}  # as they are in the table, by name
+        self._written: dict[str, SubscriptionState] = {}  # as they are in the table, by name
 
     def put(self, writer: sqlite3.Connection, batch: Batch) -> None:
-        """Write what *batch* changes of the tables.
+        """Write the changes of *batch* to the tables.
 
-        What is removed goes before what is put, but for finished work, which goes last: work that
+        Removals come before additions, except finished work, which comes last: work that
         was claimed and finished in one batch stays finished.
         """
         if batch.dropped:
@@ -50,7 +50,7 @@ class StateTables:
             put_many(writer, "replace into receipts", _tuples(batch.receipts.values()))
 
     def undone(self) -> None:
-        """Take in that the transaction was rolled back: what was written in it is not there."""
+        """Note that the transaction was rolled back: its writes are undone."""
         self._written.clear()
 
     def _drop(self, writer: sqlite3.Connection, names: list[str]) -> None:
@@ -59,14 +59,16 @@ class StateTables:
         for name in names:
             self._written.pop(name, None)
 
-    def _put_standings(self, writer: sqlite3.Connection, standings: dict[str, Standing]) -> None:
+    def _put_standings(
+        self, writer: sqlite3.Connection, standings: dict[str, SubscriptionState]
+    ) -> None:
         whole = [each for each in standings.values() if not self._moved(writer, each)]
         if whole:
             put_many(writer, "replace into subscriptions", list(map(_columns, whole)))
             self._written.update((standing.name, standing) for standing in whole)
 
-    def _moved(self, writer: sqlite3.Connection, standing: Standing) -> bool:
-        """Write only where *standing* is now, if the rest of its row is as it was."""
+    def _moved(self, writer: sqlite3.Connection, standing: SubscriptionState) -> bool:
+        """Write only the cursor of *standing*, if the rest of its row is unchanged."""
         name, before = standing.name, self._written.get(standing.name)
         if (
             before is None
@@ -75,18 +77,18 @@ class StateTables:
         ):
             return False
         moved = writer.execute(MOVE, (standing.cursor, standing.attempts, name))
-        return moved.rowcount == 1  # or another program has removed it: it is put back whole
+        return moved.rowcount == 1  # otherwise another program has removed the row: write it whole
 
 
 def _end(writer: sqlite3.Connection, finished: list[tuple[str, int]]) -> None:
-    # By subscription: for pairs, `(subscription, position) in (...)`, SQLite would look at all the
+    # By subscription: for pairs, `(subscription, position) in (...)`, SQLite would scan all the
     # work of the subscription, once for each.
     for name, ended in groupby(sorted(finished), key=itemgetter(0)):
         positions = [position for _, position in ended]
         delete_many(writer, "delete from work where subscription = ? and position", positions, name)
 
 
-def _columns(standing: Standing) -> tuple[Any, ...]:
+def _columns(standing: SubscriptionState) -> tuple[Any, ...]:
     name, kind, seen, *rest = msgspec.structs.astuple(standing)
     return name, kind, msgspec.json.encode(seen).decode(), *rest
 
@@ -96,7 +98,7 @@ def _tuples(structs: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
 
 
 def misplaced(state: State) -> str | None:
-    """What is wrong with a log's *state* in words, if anything is; a hub never writes it so.
+    """The error in a log's *state*, if there is one; a hub never writes such a state.
 
     The events themselves are checked by `EventLog.verify`.
     """

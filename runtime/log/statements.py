@@ -1,4 +1,4 @@
-"""One statement for many rows, as few of them as SQLite's limits allow."""
+"""Writes many rows with as few statements as SQLite's limits allow."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,21 +6,21 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-# Rows of a statement: 1 to 9, or tens. Batches come in all sizes, and a statement for each would
-# leave the cache of prepared statements before it came again; preparing costs as much as running.
+# Rows of a statement: 1 to 9, or tens. Batches have all sizes, and a statement for each would
+# leave the cache of prepared statements before its next use; preparing costs as much as running.
 STEP = 10
 ROWS = 240  # in one statement: more gain nothing
-SAFE_VARIABLES = 999  # every build of SQLite takes as many
+SAFE_VARIABLES = 999  # every build of SQLite allows as many
 
 
 def put_many(connection: sqlite3.Connection, verb: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run *verb* (``insert into t``) with all *rows*; nothing where there are none."""
+    """Run *verb* (``insert into t``) with all *rows*; nothing if there are none."""
     if rows:
         put_flat(connection, verb, len(rows[0]), _flat(rows))
 
 
 def put_flat(connection: sqlite3.Connection, verb: str, width: int, values: list[Any]) -> None:
-    """The same for rows of *width* columns that stand one after the other in *values*."""
+    """The same for rows of *width* columns, given one after the other in *values*."""
     for chunk in _chunks(values, width):
         connection.execute(_insertion(verb, width, len(chunk) // width), chunk)
 
@@ -33,7 +33,7 @@ def delete_many(
     Args:
         connection: Where to run it.
         verb: The statement up to the column whose value is one of *keys*.
-        keys: What to delete; nothing is run where there are none.
+        keys: What to delete; runs nothing if there are none.
         *first: Values of the parameters in *verb*.
     """
     for chunk in _chunks(keys, 1):
@@ -45,9 +45,9 @@ def _flat(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
 
 
 def _chunks(values: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
-    """*values*, *width* of them to a row, in as few pieces of as few sizes as one may."""
+    """*values*, split into rows of *width*, in few pieces of few different sizes."""
     start, rows = 0, len(values) // width
-    if 0 < rows <= STEP:  # mostly it is one or two
+    if 0 < rows <= STEP:  # usually one or two
         yield values
         return
     most = min(ROWS, SAFE_VARIABLES // width // STEP * STEP)

@@ -6,8 +6,15 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .address import Address, address_of
-    from .announced import announced_models, description_in
-    from .catalogue import CacheEntry, Catalogue, Known, Vendor, catalogue
+    from .catalogue import (
+        CacheEntry,
+        Catalogue,
+        KnownModel,
+        Vendor,
+        announced_models,
+        catalogue,
+        description_in,
+    )
     from .configured import EMBEDDED_MODEL, ModelConfig, ModelConfigError, ModelsConfig
     from .description import (
         PERSON,
@@ -38,7 +45,7 @@ __all__ = [
     "Catalogue",
     "Endpoint",
     "Inferred",
-    "Known",
+    "KnownModel",
     "Level",
     "ModelConfig",
     "ModelConfigError",

@@ -9,10 +9,13 @@ from typing import Literal
 
 import msgspec
 
-from .description import Caching, Level, Price
+from cortex.bus.events import ComponentAnnounced
+from cortex.runtime.registry import MODEL, Registry
+
+from .description import Caching, Level, ModelDescription, Price
 
 # What may follow a known model's id: a snapshot of it costs the same. Anything else, "-pro" or a
-# later version, is another model, whose price nobody may guess.
+# later version, is another model, with an unknown price.
 _SNAPSHOT = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest))?")
 
 
@@ -25,7 +28,7 @@ class Vendor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str  # what requests through a unix socket start with
 
 
-class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class KnownModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is known of one model, or of all models of an embedded provider."""
 
     provider: str
@@ -51,8 +54,8 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     looked_up: datetime.date  # when prices and windows were
     vendors: tuple[Vendor, ...] = ()
-    embedded: tuple[Known, ...] = ()
-    models: tuple[Known, ...] = ()
+    embedded: tuple[KnownModel, ...] = ()
+    models: tuple[KnownModel, ...] = ()
     caches: tuple[CacheEntry, ...] = ()
 
     @property
@@ -68,7 +71,7 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Whether *provider* answers on this host, without an endpoint."""
         return any(known.provider == provider for known in self.embedded)
 
-    def find(self, provider: str, model: str) -> Known | None:
+    def find(self, provider: str, model: str) -> KnownModel | None:
         """What is known of *model*: the longest known id that it is, or is a snapshot of."""
         for known in self.embedded:
             if known.provider == provider:
@@ -96,3 +99,17 @@ def catalogue() -> Catalogue:
 
 def _is(model: str, known: str) -> bool:
     return model.startswith(known) and _SNAPSHOT.fullmatch(model, len(known)) is not None
+
+
+def description_in(said: ComponentAnnounced) -> ModelDescription | None:
+    """The description in an announcement; None in one that does not describe its model."""
+    try:
+        return msgspec.convert(said.traits, ModelDescription, strict=False)
+    except msgspec.ValidationError:
+        return None
+
+
+def announced_models(registry: Registry) -> list[ModelDescription]:
+    """The models that can be selected; one that does not describe itself cannot."""
+    found = map(description_in, registry.of_kind(MODEL))
+    return [description for description in found if description is not None]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
 from .address import Address, address_of
 from .catalogue import catalogue
@@ -280,12 +280,12 @@ def _has_price(model: ModelConfig) -> bool:
     return model.at_vendor and catalogue().find(model.provider, model.id) is not None
 
 
+@with_fields
 class ModelConfigError(CortexError, ValueError):
     """A model is configured with something that cannot be."""
 
-    def __init__(self, keys: tuple[str, ...], problem: str) -> None:
-        super().__init__(keys, problem)
-        self.keys, self.problem = keys, problem  # keys lead from the configured table to the value
+    keys: tuple[str, ...]  # from the configured table to the value
+    problem: str
 
     def __str__(self) -> str:
         return f"{'.'.join(self.keys)}: {self.problem}"

@@ -57,19 +57,19 @@ class Caching(msgspec.Struct, frozen=True, kw_only=True):
 class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One model as its provider announces it."""
 
-    name: str  # what people and events call it
-    provider: str = ""  # the key under which its component takes `model.invoke`
-    model: str = ""  # what its endpoint calls it
+    name: str  # its name in events and commands
+    provider: str = ""  # routes `model.invoke` to the component of its provider
+    model: str = ""  # its name at the endpoint
     window: int  # tokens of prompt and answer together
-    local: bool  # nothing leaves this host
-    reasoning: Level | None = None  # None: none to speak of
-    code: Level | None = None
-    speed: Level | None = None
-    tools: bool = True  # whether it can be given tools
-    stand_in: bool = False  # no model: it quotes its context, where nothing else can be asked
-    encoding: str = "o200k_base"  # how its tokens are counted
-    price: Price = Price()
-    caching: Caching = Caching()  # how its endpoint keeps the beginnings of prompts
+    local: bool  # True: nothing leaves this host
+    reasoning: Level | None = None  # None: no level is known
+    code: Level | None = None  # the same
+    speed: Level | None = None  # the same
+    tools: bool = True  # True: it can call tools
+    stand_in: bool = False  # True: no model, only quotes; Cortex prefers any model to it
+    encoding: str = "o200k_base"  # the tokenizer that counts its tokens
+    price: Price = Price()  # US dollars for a million tokens
+    caching: Caching = Caching()  # how its endpoint caches the beginnings of prompts
 
 
 def cost(usage: Usage, price: Price) -> float:

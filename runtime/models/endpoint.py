@@ -2,11 +2,11 @@
 
 import msgspec
 
-from .catalogue import Known, catalogue
+from .catalogue import KnownModel, catalogue
 from .configured import ModelConfig, ModelsConfig
 from .description import Caching, ModelDescription, Price
 
-ASSUMED_WINDOW = 8_192  # tokens, where nobody says: what most servers take as they are installed
+ASSUMED_WINDOW = 8_192  # tokens, unless configured: the default of most servers
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ def endpoints(models: ModelsConfig, provider: str) -> dict[str, Endpoint]:
 def description_of(model: ModelConfig) -> ModelDescription:
     """What is announced of one model."""
     known = catalogue().find(model.provider, model.id)
-    assumed = known or Known(model.provider, ASSUMED_WINDOW)
+    assumed = known or KnownModel(model.provider, ASSUMED_WINDOW)
     return ModelDescription(
         name=model.name,
         provider=model.provider,

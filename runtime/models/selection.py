@@ -13,7 +13,7 @@ from cortex.runtime.registry import LEVELLED
 
 from .description import LEVELS, PERSON, ModelDescription, Usage, cost, dollars
 
-# What a call is reckoned with to compare prices, where nothing better is known.
+# The assumed size of a call for comparing prices, if nothing better is known.
 TYPICAL = Usage(input=8_000, output=1_500)
 NOTHING: Final[Mapping[str, Any]] = {}
 NARROW: Final = 2  # a window that is too small counts as much as two levels
@@ -27,9 +27,9 @@ class Selected(msgspec.Struct, frozen=True):
     because: str
     runners_up: tuple[
         str, ...
-    ] = ()  # others that would do and gave no unfit answer, cheapest first
+    ] = ()  # other suitable models without an unfit answer, cheapest first
     rejected: tuple[str, ...] = ()  # "NAME lacks ...": why the rest would not
-    cost: float = 0.0  # US dollars that the call is reckoned to take
+    cost: float = 0.0  # estimated cost of the call in US dollars
     better: tuple[str, ...] = ()  # stronger ones that can be paid, the next better first
 
 
@@ -91,7 +91,7 @@ def select(
 def without_stand_ins(
     models: Iterable[ModelDescription], needs: Mapping[str, Any], preferred: str = ""
 ) -> list[ModelDescription]:
-    """*models* without those that stand in for one, unless nothing else is there.
+    """*models* without substitutes for models, unless there are no others.
 
     They stay where they are asked for: by name as the *preferred* one, or because the step says
     that quotations will do.

@@ -5,19 +5,36 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .answers import (
-        EMPTY,
-        is_empty,
-        object_schema,
-        schema_problem,
-        typed_answer,
-        wrong_answer,
+    from .compiler.compilation import Compilation
+    from .compiler.compile import compile_sources
+    from .compiler.emit import (
+        MANUAL,
+        Candidate,
+        Match,
+        ProcessTable,
+        Tie,
+        answers,
+        fits_event,
+        offered_inputs,
     )
-    from .bound import ALSO_FROM
-    from .codes import RULES, SECTIONS
-    from .compilation import Compilation
-    from .compile import compile_sources
-    from .diagnostics import (
+    from .compiler.goal_sources import linked_goal, problem_of
+    from .compiler.home_sources import (
+        LIBRARY,
+        Sources,
+        compile_home,
+        folders_of,
+        gone,
+        read_folder,
+        read_source,
+    )
+    from .compiler.home_sources import sources_of as home_sources
+    from .compiler.language import keys_of_the_language, language_schema
+    from .compiler.parse import Parsed, parse
+    from .compiler.shipped import SHIPPED, is_shipped
+    from .compiler.stale import known_sources
+    from .compiler.submitting import submit
+    from .diagnostics.codes import RULES, SECTIONS
+    from .diagnostics.diagnostics import (
         Diagnostic,
         Severity,
         SourceSpan,
@@ -27,25 +44,28 @@ if TYPE_CHECKING:
         apply_edits,
         errors_of,
     )
-    from .diff import Change, Diff, diff
-    from .emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, fits_event
-    from .errors import (
+    from .diagnostics.errors import (
         MissingValueError,
         ProcessError,
         ProcessLoadError,
         SettlementError,
     )
-    from .evaluate import Scope, evaluate, fill
-    from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
-    from .expressions import Constant, Expression, MapOf, Ref, Template
-    from .fixes import apply_fixes, with_kept_fixes
-    from .goal_sources import linked_goal, problem_of
-    from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
-    from .home_sources import sources_of as home_sources
-    from .inspection import Inspection, Item, StepItem, goal_line, inspect, items_of, may_of
-    from .knowledge_topics import KnowledgeTopics
-    from .language import keys_of_the_language, language_schema
-    from .linked import (
+    from .diagnostics.rejections import Rejections
+    from .diagnostics.suggest import did_you_mean, listed, nearest
+    from .executable.diff import Change, Diff, diff
+    from .executable.evaluate import Scope, evaluate, fill
+    from .executable.expression_parser import ExpressionSyntaxError, parse_condition, parse_template
+    from .executable.expressions import Constant, Expression, MapOf, Ref, Template
+    from .executable.inspection import (
+        Inspection,
+        Item,
+        StepItem,
+        goal_line,
+        inspect,
+        items_of,
+        may_of,
+    )
+    from .executable.linked import (
         GIVE_UP_CALL,
         REACHED_CALL,
         BackTo,
@@ -79,22 +99,26 @@ if TYPE_CHECKING:
         Trigger,
         ValueType,
     )
-    from .load import read_folder, read_source
-    from .misfits import misfit
-    from .parse import Parsed, parse
-    from .parts import list_seen_by, part_of, seen_by
-    from .rejections import Rejections
-    from .shipped import SHIPPED, is_shipped
-    from .stale import known_sources
-    from .submitting import submit
-    from .suggest import did_you_mean, listed, nearest
-    from .topics import (
+    from .executable.parts import acts, forked, list_seen_by, part_of, seen_by
+    from .executable.work import inferred_needs, said_needs
+    from .linker.bound import ALSO_FROM
+    from .linker.topics import (
         Ambiguous,
+        KnowledgeTopics,
         Resolved,
         Topics,
         TopicTable,
     )
-    from .work import inferred_needs, said_needs
+    from .syntax.fixes import apply_fixes, with_kept_fixes
+    from .syntax.misfits import misfit
+    from .types.answers import (
+        EMPTY,
+        is_empty,
+        object_schema,
+        schema_problem,
+        typed_answer,
+        wrong_answer,
+    )
 else:
     lazily(__name__)
 
@@ -173,6 +197,7 @@ __all__ = [
     "ValueType",
     "absence",
     "absent_by",
+    "acts",
     "answers",
     "apply_edits",
     "apply_fixes",
@@ -185,6 +210,7 @@ __all__ = [
     "fill",
     "fits_event",
     "folders_of",
+    "forked",
     "goal_line",
     "gone",
     "home_sources",
@@ -203,6 +229,7 @@ __all__ = [
     "misfit",
     "nearest",
     "object_schema",
+    "offered_inputs",
     "parse",
     "parse_condition",
     "parse_template",

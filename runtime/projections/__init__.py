@@ -13,11 +13,12 @@ if TYPE_CHECKING:
         ProjectionsHeldError,
         RecordUnreadableError,
     )
-    from .home_log import REQUESTS, STREAM, HomeLog, Selection
-    from .index import EventIndex, IndexPage, find
+    from .home_log import REQUESTS, STREAM, HomeLog, Selection, position_at
+    from .index import EventIndex, Positions, Sought, find, topics_in
     from .projection import Changes, Projection
-    from .runner import Runner
+    from .runner import Runner, next_to
     from .snapshot import Checkpoint, Snapshot, checkpoints, snapshot
+    from .tables import bytes_of, digest_of, rows_in
 else:
     lazily(__name__)
 
@@ -28,7 +29,7 @@ __all__ = [
     "Checkpoint",
     "EventIndex",
     "HomeLog",
-    "IndexPage",
+    "Positions",
     "Projection",
     "ProjectionDamagedError",
     "ProjectionDiskError",
@@ -39,7 +40,14 @@ __all__ = [
     "Runner",
     "Selection",
     "Snapshot",
+    "Sought",
+    "bytes_of",
     "checkpoints",
+    "digest_of",
     "find",
+    "next_to",
+    "position_at",
+    "rows_in",
     "snapshot",
+    "topics_in",
 ]

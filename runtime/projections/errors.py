@@ -12,76 +12,72 @@ CortexError (in the bus)
 import sqlite3
 from pathlib import Path
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
 
 class ProjectionError(CortexError):
     """A projection cannot be run or read."""
 
 
+@with_fields
 class ProjectionDamagedError(ProjectionError):
     """The file of the projections cannot be read."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: str
+    problem: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path} is damaged: {self.problem}; it may be deleted at any time and is rebuilt "
-            "from the log at the next start"
-        )
+    says = (
+        "{path} is damaged: {problem}; it may be deleted at any time and is rebuilt "
+        "from the log at the next start"
+    )
 
 
+@with_fields
 class ProjectionDiskError(ProjectionError):
     """The file of the projections cannot be written or opened."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: str
+    problem: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path} cannot be used: {self.problem}; its tables are as they were, free some "
-            "space or check its permissions, then repeat"
-        )
+    says = (
+        "{path} cannot be used: {problem}; its tables are as they were, free some "
+        "space or check its permissions, then repeat"
+    )
 
 
+@with_fields
 class ProjectionMissingError(ProjectionError, LookupError):
     """Nothing was projected yet."""
 
-    def __init__(self, path: str, name: str) -> None:
-        super().__init__(path, name)
-        self.path, self.name = path, name
+    path: str
+    name: str
 
-    def __str__(self) -> str:
-        return f"{self.path} has no projection {self.name}: start Cortex once to build it"
+    says = "{path} has no projection {name}: start Cortex once to build it"
 
 
+@with_fields
 class ProjectionsHeldError(ProjectionError):
     """Another process keeps the file up to date."""
 
-    def __init__(self, path: str, pid: int | None) -> None:
-        super().__init__(path, pid)
-        self.path, self.pid = path, pid
+    path: str
+    pid: int | None
 
     def __str__(self) -> str:
         holder = "another process" if self.pid is None else f"process {self.pid}"
         return f"{self.path} is kept up to date by {holder}: read a snapshot of it instead"
 
 
+@with_fields
 class RecordUnreadableError(ProjectionError):
     """A record of the log cannot be decoded."""
 
-    def __init__(self, position: int, problem: str) -> None:
-        super().__init__(position, problem)
-        self.position, self.problem = position, problem
+    position: int
+    problem: str
 
-    def __str__(self) -> str:
-        return (
-            f"the record at position {self.position} cannot be decoded: {self.problem}; verify "
-            "the log and restore it from a backup"
-        )
+    says = (
+        "the record at position {position} cannot be decoded: {problem}; verify "
+        "the log and restore it from a backup"
+    )
 
 
 def damaged(error: sqlite3.Error) -> bool:

@@ -1,27 +1,36 @@
 """The log of a home, for reading alone: it works without a runtime, and beside one."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import chain, islice
 from typing import Self
 
 import msgspec
 
-from cortex.bus import Event, Log, Recorded, Vocabulary, decode
+from cortex.bus import Event, Log, Recorded, TopicGlob, Vocabulary, decode, last_before
 from cortex.bus.events import VOCABULARY, ExecutionRequest
-from cortex.runtime.kernel import Home, NotFoundError
-from cortex.runtime.log import Blobs, BlobStore, EventLog, LogMissingError, MemoryBlobs
+from cortex.runtime.kernel import Home, NotFoundError, parse_time
+from cortex.runtime.log import (
+    Blobs,
+    BlobStore,
+    EventLog,
+    LogMissingError,
+    MemoryBlobs,
+    PastLog,
+)
+from cortex.runtime.subjects import PersonalBlobs, PersonalLog, SubjectKeys
 
 from .errors import ProjectionError
-from .index import EventIndex, find
-from .snapshot import snapshot
+from .index import Positions, Sought
 
 PAGE = 1_024
 PAGE_BYTES = 4 << 20
 STREAM = "execution/"
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
+class Selection(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All that is given must fit; nothing given fits every event."""
 
     topics: tuple[str, ...] = ()  # exact or with *: "step.completed", "step.*", "*.failed"
@@ -30,34 +39,63 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     execution: str = ""
     source: str = ""
     key: str = ""
+    stream: str = ""
+    cause: int = 0  # position of the event that led to it; 0 for any
+
+    @cached_property
+    def glob(self) -> TopicGlob:
+        """What `topics` match."""
+        return TopicGlob(self.topics)
 
     def fits(self, record: Recorded) -> bool:
         """Whether *record* is to be seen."""
         return (
-            (not self.topics or any(fnmatchcase(record.topic, t) for t in self.topics))
+            (not self.topics or self.glob.matches(record.topic))
             and (self.since_ns is None or record.time_ns >= self.since_ns)
             and (self.until_ns is None or record.time_ns < self.until_ns)
             and (not self.execution or record.correlation == self.execution)
             and (not self.source or record.source == self.source)
             and (not self.key or record.key == self.key)
+            and (not self.stream or record.stream == self.stream)
+            and (not self.cause or record.causation == self.cause)
         )
 
-    def index_topic(self) -> str:
-        """The narrowest topic, family or * that the query index can be asked for."""
-        if len(self.topics) != 1:
-            return "*"
-        (topic,) = self.topics
-        family, _, verb = topic.partition(".")
-        if not _has_wildcard(topic):
-            return topic
-        return f"{family}.*" if verb == "*" and not _has_wildcard(family) else "*"
-
-
-def _has_wildcard(text: str) -> bool:
-    return any(sign in text for sign in "*?[")
+    @property
+    def sought(self) -> Sought:
+        """What the index is asked for."""
+        return Sought(
+            correlation=self.execution or None,
+            causation=self.cause or None,
+            source=self.source or None,
+            key=self.key or None,
+        )
 
 
 REQUESTS = Selection(topics=(ExecutionRequest.topic_name(),))
+
+
+def position_at(home: Home, when: str) -> int:
+    """The position of the newest event that *home* had at a moment; 0 if it had none.
+
+    Args:
+        home: Whose log is meant.
+        when: A position, "90s", "1h" or "2d" ago, or a date or time in ISO 8601.
+
+    Raises:
+        NotFoundError: The log has no such position yet.
+        click.BadParameter: It is neither a position nor a time.
+    """
+    with HomeLog.open(home) as past:
+        head = past.log.state().head if past.log is not None else 0
+        if when.strip().isascii() and when.strip().isdigit():
+            position = int(when)
+            if position > head:
+                raise NotFoundError(
+                    "position", when.strip(), f"is not there yet: the last is {head}"
+                )
+            return position
+        time_ns = parse_time(when, time.time_ns())
+        return last_before(past.log, head, time_ns + 1) if past.log is not None else 0
 
 
 class HomeLog:
@@ -79,7 +117,7 @@ class HomeLog:
     @classmethod
     @contextmanager
     def open(cls, home: Home) -> Iterator[Self]:
-        """The log of *home*, until the block is left.
+        """The log of *home*, until the block is left; it ends where `home.as_of` says.
 
         Raises:
             HomeError: There is no such home, or it cannot be read.
@@ -91,46 +129,46 @@ class HomeLog:
         except LogMissingError:
             yield cls(home, None, MemoryBlobs())
             return
+        seen = log if home.as_of is None else PastLog(log, home.as_of)
+        keys = SubjectKeys.of_home(home.path)
         try:
-            yield cls(home, log, BlobStore(home.blobs))
+            yield cls(home, PersonalLog(seen, keys), PersonalBlobs(BlobStore(home.blobs), keys))
         finally:
             log.close()
 
     def read(self, after: int = 0) -> Iterator[Recorded]:
         """Every event after position *after*, in order."""
-        while page := self._page(after, PAGE):
-            for record in page:
-                after = record.position
-                yield record
+        yield from self._between(after, 1 << 62)
 
     def stream(self, name: str) -> list[Recorded]:
         """The events of one stream, in order."""
-        records: list[Recorded] = []
-        while self._log is not None:
-            page = self._log.read_stream(name, len(records), PAGE)
-            records += map(decode, page)
-            if len(page) < PAGE:
-                break
-        return records
+        return list(self._of_stream(name))
 
     def select(self, selection: Selection, after: int = 0) -> Iterator[Recorded]:
         """The events after position *after* that fit *selection*, in order."""
-        positions, through = self._indexed(selection, after)
-        for record in self._each(positions):
-            if selection.fits(record):
-                yield record
-        for record in self.read(through):
-            if selection.fits(record):
-                yield record
+        after, end = self._bounds(selection, after)
+        if selection.stream:
+            found: Iterable[Recorded] = self._of_stream(selection.stream)
+        else:
+            known = self._positions(selection)
+            through = min(max(known.through if known else 0, after), end)
+            positions = known.between(after, through + 1) if known else iter(())
+            found = chain(self._each(positions), self._between(through, end))
+        return (r for r in found if after < r.position <= end and selection.fits(r))
 
     def newest(self, selection: Selection) -> Iterator[Recorded]:
         """The events that fit *selection*, the newest first."""
-        positions, through = self._indexed(selection, 0)
-        yield from reversed([r for r in self.read(through) if selection.fits(r)])
-        for position in reversed(positions):
-            record = self.at(position)  # None: the index knows more than the log has
-            if record is not None and selection.fits(record):
-                yield record
+        after, end = self._bounds(selection, 0)
+        if selection.stream:
+            found: Iterable[Recorded] = reversed(self.stream(selection.stream))
+        else:
+            known = self._positions(selection)
+            through = min(max(known.through if known else 0, after), end)
+            found = self._back(through, end)
+            if known:
+                positions = known.between(after, through + 1, newest=True)
+                found = chain(found, filter(None, map(self.at, positions)))
+        return (r for r in found if after < r.position <= end and selection.fits(r))
 
     def at(self, position: int) -> Recorded | None:
         """The event at *position*; None where the log is not as long."""
@@ -160,42 +198,66 @@ class HomeLog:
             "execution", prefix, "is not in this home: `cortex execution list` shows what is"
         )
 
-    def _each(self, positions: Sequence[int]) -> Iterator[Recorded]:
+    def _bounds(self, selection: Selection, after: int) -> tuple[int, int]:
+        """The position before the first event that may fit, and that of the last one.
+
+        Times never go back in a log, so each of them is a position.
+        """
+        if self._log is None:
+            return 0, 0
+        head = self._log.state().head
+        if selection.since_ns is not None:
+            after = max(after, last_before(self._log, head, selection.since_ns))
+        if selection.until_ns is not None:
+            head = last_before(self._log, head, selection.until_ns)
+        return after, head
+
+    def _positions(self, selection: Selection) -> Positions | None:
+        """What the index knows; None where it is of no use: the log alone says the same."""
+        matches = selection.glob.matches if selection.topics else None
+        if matches is None and selection.sought.everything:
+            return None
+        try:
+            return Positions(self.home.projections_path, selection.sought, matches)
+        except ProjectionError:
+            return None
+
+    def _each(self, positions: Iterator[int]) -> Iterator[Recorded]:
         """The events at *positions*, in order; those that stand near one another by one read."""
-        start = 0
-        while start < len(positions) and self._log is not None:
-            first, end = positions[start], start + 1
-            while end < len(positions) and positions[end] - first < min(PAGE, 2 * (end - start)):
-                end += 1
-            page = self._log.read(first - 1, positions[end - 1] - first + 1, PAGE_BYTES)
-            if not page:
-                return  # the index knows more than the log has: see `cortex doctor`
-            for position in positions[start:end]:
-                if position - first < len(page):
-                    start += 1
-                    yield decode(page[position - first])
+        while page := list(islice(positions, PAGE)):
+            start = 0
+            while start < len(page) and self._log is not None:
+                first, end = page[start], start + 1
+                while end < len(page) and page[end] - first < min(PAGE, 2 * (end - start)):
+                    end += 1
+                read = self._log.read(first - 1, page[end - 1] - first + 1, PAGE_BYTES)
+                if not read:
+                    return  # the index knows more than the log has: see `cortex doctor`
+                for position in page[start:end]:
+                    if position - first < len(read):
+                        start += 1
+                        yield decode(read[position - first])
+
+    def _of_stream(self, name: str) -> Iterator[Recorded]:
+        """The events of one stream, in order, read in pages."""
+        version = 0
+        while self._log is not None and (page := self._log.read_stream(name, version, PAGE)):
+            records = [decode(data) for data in page]
+            yield from records
+            version = records[-1].version
+
+    def _between(self, after: int, end: int) -> Iterator[Recorded]:
+        """Every event after position *after* up to *end*, in order."""
+        while after < end and (page := self._page(after, min(PAGE, end - after))):
+            yield from page
+            after = page[-1].position
+
+    def _back(self, after: int, end: int) -> Iterator[Recorded]:
+        """Every event after position *after* up to *end*, the newest first."""
+        while end > after:
+            first = max(after, end - PAGE)
+            yield from reversed(list(self._between(first, end)))
+            end = first
 
     def _page(self, after: int, limit: int) -> list[Recorded]:
         return [decode(d) for d in self._log.read(after, limit, PAGE_BYTES)] if self._log else []
-
-    def _indexed(self, selection: Selection, after: int) -> tuple[list[int], int]:
-        """Positions that may fit, as far as the index goes, and how far that is."""
-        topic = selection.index_topic()
-        if topic == "*" and not (selection.execution or selection.source or selection.key):
-            return [], after
-        try:
-            with snapshot(self.home.projections_path, EventIndex.name) as view:
-                found = find(
-                    view,
-                    topic=topic,
-                    since_ns=selection.since_ns,
-                    until_ns=selection.until_ns,
-                    correlation=selection.execution or None,
-                    source=selection.source or None,
-                    key=selection.key or None,
-                    limit=1 << 31,
-                    after=after,
-                )
-        except ProjectionError:
-            return [], after  # it may be missing at any time: the log alone says the same
-        return found.positions, max(found.through, after)

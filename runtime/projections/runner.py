@@ -2,10 +2,14 @@
 
 A checkpoint holds the leaf hash of its last record, so that another log, or one that was restored
 from a backup, is noticed and projected anew. A damaged file is thrown away and rebuilt.
+
+A projection of which another version made the tables is built in a second file, by a runner of its
+own. Once that is at the head, one transaction takes its rows over. Until then readers see the old
+tables, and so they do after a kill; the next start continues with the second file.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -32,10 +36,12 @@ from .errors import (
     projection_error,
 )
 from .projection import Projection
+from .tables import make, take_over
 
 SPAN = 10_000  # events between two flushes
 PAGE = 2_000  # events read at once
 PAGE_BYTES = 8 << 20
+PARTS = ("", "-wal", "-shm")  # of a database
 
 CHECKPOINTS = """
 create table if not exists checkpoints (
@@ -51,25 +57,34 @@ create table if not exists checkpoints (
 class Runner:
     """The one writer of a projections file. `open` makes one; one thread at a time may use it."""
 
-    def __init__(self, path: Path, projections: Sequence[Projection], owner: OwnerLock) -> None:
+    def __init__(
+        self, path: Path, projections: Sequence[Projection], owner: OwnerLock, *, beside: bool
+    ) -> None:
         self.path = path
         self._projections = list(projections)
         self._owner = owner
-        self._positions: dict[str, int] = {}
+        self._beside = beside  # False: nobody reads it, so that tables may be dropped at once
+        self._changed: list[Projection] = []  # they are built beside their tables
+        self._next: Runner | None = None  # builds them
+        self._positions: dict[str, int] = {}  # of the others
         self._connection: sqlite3.Connection | None = None
         self._resting = False
         self._at_head = False
 
     @classmethod
-    def open(cls, path: Path | str, projections: Sequence[Projection]) -> Self:
+    def open(
+        cls, path: Path | str, projections: Sequence[Projection], *, beside: bool = True
+    ) -> Self:
         """Open or make the file at *path* for *projections*; `advance` then fills it.
+
+        If *beside* is false, tables that another version made are dropped at once.
 
         Raises:
             ProjectionsHeldError: Another process does this; read a snapshot instead.
             ProjectionDiskError: The file cannot be made or written.
         """
         path = Path(path)
-        runner = cls(path, projections, _own(path))
+        runner = cls(path, projections, _own(path), beside=beside)
         try:
             runner._load_or_mend()
         except BaseException:
@@ -79,8 +94,9 @@ class Runner:
 
     @property
     def position(self) -> int:
-        """Every projection holds every event up to here."""
-        return min(self._positions.values(), default=0)
+        """Every projection of this version holds every event up to here."""
+        changed = [self._next.position if self._next else 0] if self._changed else []
+        return min([*self._positions.values(), *changed], default=0)
 
     @property
     def at_head(self) -> bool:
@@ -111,6 +127,25 @@ class Runner:
             self._resting = True
             raise
 
+    def rebuild(self, log: Log, names: Iterable[str]) -> list[str]:
+        """Fold the projections of these *names* again, and those that another version made.
+
+        Readers see the tables of before until the new ones are at the head of *log*.
+
+        Returns:
+            The names of those that were rebuilt.
+        """
+        changed = {each.name for each in self._changed} | set(names)
+        self._changed = [each for each in self._projections if each.name in changed]
+        _remove(next_to(self.path))
+        try:
+            with self._mending():
+                self._build_beside(log, None)
+        except BaseException:
+            self.close()
+            raise
+        return sorted(changed)
+
     def close(self) -> None:
         """Release the file; a second call does nothing."""
         self._disconnect()
@@ -134,25 +169,52 @@ class Runner:
 
     def _catch_up(self, log: Log, spans: int | None) -> int:
         self._compare(log)
-        self._at_head = False
-        while not self._at_head and spans != 0:
+        self._at_head, left = False, spans
+        while not self._at_head and left != 0:
             self._at_head = not self._step(log)
-            spans = None if spans is None else spans - 1
+            left = None if left is None else left - 1
+        if self._changed:
+            self._at_head = self._build_beside(log, spans) and self._at_head
         return self.position
+
+    def _build_beside(self, log: Log, spans: int | None) -> bool:
+        """Advance the second file, and take it over once it is at the head; whether it was."""
+        path = next_to(self.path)
+        if self._next is None:
+            self._next = Runner.open(path, self._changed, beside=False)
+        self._next.advance(log, spans)
+        if not self._next.at_head:
+            return False
+        self._next.close()
+        self._next = None
+        connection = self._open_connection()
+        connection.execute("attach ? as beside", (str(path),))
+        try:
+            with self._transaction():
+                for projection in self._changed:
+                    self._positions[projection.name] = take_over(connection, projection)
+        finally:
+            connection.execute("detach beside")
+        self._changed = []
+        _remove(path)
+        return True
 
     @contextmanager
     def _mending(self) -> Iterator[None]:
-        """Throw a damaged file away and go on after the block; raise anything else."""
+        """Delete a damaged file and continue after the block; raise other errors."""
         try:
             yield
         except sqlite3.Error as error:
             if not damaged(error):
                 raise projection_error(str(self.path), error) from error
             self._disconnect()
-            for end in ("", "-wal", "-shm"):
+            for end in PARTS:
                 self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
     def _disconnect(self) -> None:
+        if self._next is not None:
+            self._next.close()
+            self._next = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -165,27 +227,24 @@ class Runner:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
         connection.execute(CHECKPOINTS)
+        self._changed, self._positions = [], {}
         for projection in self._projections:
             found = connection.execute(
                 "select version, position from checkpoints where name = ?", (projection.name,)
             ).fetchone()
-            if found is None or found[0] != projection.version:
-                self._reset(projection)
-            else:
+            if found is not None and found[0] == projection.version:
                 self._positions[projection.name] = found[1]
+            elif found is not None and self._beside:
+                self._changed.append(projection)
+            else:
+                self._reset(projection)
+        if not self._changed:
+            _remove(next_to(self.path))  # a kill left it, when its rows were taken over
 
     def _reset(self, projection: Projection) -> None:
         """Drop the tables that *projection* has, make them anew, and start from position 0."""
         with self._transaction() as connection:
-            old = connection.execute(
-                "select tables from checkpoints where name = ?", (projection.name,)
-            ).fetchone()
-            for table in msgspec.json.decode(old[0], type=list[str]) if old else ():
-                connection.execute(f'drop table if exists "{table}"')
-            before = _tables(connection)
-            for statement in projection.tables:
-                connection.execute(statement)
-            made = msgspec.json.encode(sorted(_tables(connection) - before)).decode()
+            made = make(connection, projection)
             connection.execute(
                 "replace into checkpoints values (?, ?, 0, x'', ?)",
                 (projection.name, projection.version, made),
@@ -201,11 +260,16 @@ class Runner:
             ).fetchone()
             if position and log.leaf_hashes(position, position) != leaf:
                 self._reset(projection)
+                if projection in self._changed:
+                    self._changed.remove(projection)
 
     def _step(self, log: Log) -> bool:
-        """Project one span; False where that was the last, or there was none."""
-        first = position = self.position
-        behind = [p for p in self._projections if self._positions[p.name] < first + SPAN]
+        """Project one span; False if it was the last, or there was none."""
+        first = position = min(self._positions.values(), default=None)
+        if first is None or position is None:
+            return False
+        current = [p for p in self._projections if p.name in self._positions]
+        behind = [p for p in current if self._positions[p.name] < first + SPAN]
         changes = {projection.name: projection.begin() for projection in behind}
         last = b""
         while position < first + SPAN:
@@ -258,9 +322,15 @@ def _own(path: Path) -> OwnerLock:
         raise ProjectionDiskError(str(path), error.problem) from error
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    rows = connection.execute("select name from sqlite_master where type = 'table'")
-    return {name for (name,) in rows}
+def next_to(path: Path) -> Path:
+    """The second file, in which changed projections of the one at *path* are built."""
+    return path.with_name(f"{path.name}.next")
+
+
+def _remove(path: Path) -> None:
+    """Remove the second file at *path*; only who holds the first may do so."""
+    for end in (*PARTS, ".lock"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def _decode(page: Sequence[bytes], first: int) -> list[Recorded]:

@@ -15,6 +15,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     connection: sqlite3.Connection  # can only read, and only inside the block
     position: int
+    version: int  # of the projection that made the tables; an older one, until they are rebuilt
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -23,6 +24,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     name: str
     position: int  # every event up to here is in its tables
     leaf: bytes  # leaf hash of that event; empty at 0
+    version: int  # of the projection that made the tables
 
 
 def checkpoints(path: Path | str) -> list[Checkpoint]:
@@ -38,7 +40,9 @@ def checkpoints(path: Path | str) -> list[Checkpoint]:
         with closing(_connect(path)) as connection:
             if not _is_made(connection):
                 return []
-            rows = connection.execute("select name, position, leaf from checkpoints order by name")
+            rows = connection.execute(
+                "select name, position, leaf, version from checkpoints order by name"
+            )
             return [Checkpoint(*row) for row in rows]
     except sqlite3.Error as error:
         raise projection_error(str(path), error) from error
@@ -59,7 +63,7 @@ def snapshot(path: Path | str, name: str) -> Iterator[Snapshot]:
     try:
         connection = _connect(path)
         connection.execute("begin")
-        yield Snapshot(connection, _position(connection, path, name))
+        yield Snapshot(connection, *_checkpoint(connection, path, name))
     except sqlite3.Error as error:
         raise projection_error(str(path), error) from error
     finally:
@@ -78,13 +82,13 @@ def _is_made(connection: sqlite3.Connection) -> bool:
     return bool(made)
 
 
-def _position(connection: sqlite3.Connection, path: Path, name: str) -> int:
+def _checkpoint(connection: sqlite3.Connection, path: Path, name: str) -> tuple[int, int]:
     row = (
         _is_made(connection)
         and connection.execute(
-            "select position from checkpoints where name = ?", (name,)
+            "select position, version from checkpoints where name = ?", (name,)
         ).fetchone()
     )
     if not row:
         raise ProjectionMissingError(str(path), name)
-    return int(row[0])
+    return int(row[0]), int(row[1])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Registry,
         evolve,
         registry_of,
+        tools_before,
     )
     from .specs import (
         ACTION,
@@ -57,5 +58,6 @@ __all__ = [
     "evolve",
     "registry_of",
     "stated",
+    "tools_before",
     "wire_name",
 ]

@@ -19,8 +19,9 @@ The rules, for everybody who asks who serves what:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -88,7 +89,7 @@ class Listing(msgspec.Struct, frozen=True):
     described: ToolListed | None = None  # the newest listing that had any tool
 
     def why_not(self) -> str:
-        """Why it offers nothing; "" where it offers something, or nobody says why."""
+        """Why it offers nothing; "" if it offers something, or the reason is unknown."""
         reason, server = self.newest.reason, self.newest.server
         if self.newest.tools or not reason:
             return ""
@@ -114,7 +115,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         return self.registrations.get((kind, name))
 
     def serves(self, kind: str, name: str) -> tuple[str, str]:
-        """The component that serves it, and the client that announced it; "" where there is none.
+        """The component that serves it, and the client that announced it; "" if there is none.
 
         The client is left out where it is the owner: whatever the runtime itself hosts publishes
         under the name of the component.
@@ -152,7 +153,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         return tuple(found[name] for name in sorted(found))
 
     def why_not(self, entry: str) -> str:
-        """Why the server that *entry* is about offers nothing; "" where nobody says so."""
+        """Why the server that *entry* is about offers nothing; "" if there is no such report."""
         for name, listing in self.listings.items():
             if entry.removesuffix(".*") == name or entry.startswith(f"{name}."):
                 return listing.why_not()
@@ -271,3 +272,27 @@ def _without(
 def _print(spec: ToolSpec) -> str:
     """A digest of what *spec* is to a model and to the world; who serves it may change."""
     return digest_of(replace(spec, component="", host=""))
+
+
+def tools_before(
+    history: Callable[[str], Iterable[Recorded]],
+    read: Callable[[Recorded], Event | None],
+    entries: Sequence[str],
+    before: int,
+) -> Registry:
+    """The registry of the tools that *entries* of a step may be about, before position *before*.
+
+    It reads the log and not the memory, so that a repeated event gets the same tools.
+    """
+    announced = (each for each in history(STREAM) if each.key == TOOL)
+    listed = chain.from_iterable(map(history, _servers(entries)))
+    return registry_of(chain(announced, listed), read, before=before)
+
+
+def _servers(entries: Sequence[str]) -> list[str]:
+    """The streams of servers that *entries* may refer to: `SERVER`, `SERVER.*`, `SERVER.tool`."""
+    names: set[str] = set()
+    for entry in entries:
+        parts = entry.removesuffix(".*").split(".")
+        names.update(".".join(parts[: n + 1]) for n in range(len(parts)))
+    return sorted(f"tools/{name}" for name in names)

@@ -1,6 +1,6 @@
 """What is announced of an action, a gate and a tool, read from announcements and listings.
 
-An announcement comes from whoever wrote the component: what cannot be read in one is left out.
+Announcements come from the authors of components: unreadable parts are left out.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ class ToolSpec(Struct, frozen=True):
         return wire_name(self.name)
 
     def shown(self) -> dict[str, Any]:
-        """What a model is told of it."""
+        """Its description for a model."""
         return {
             "name": self.wire,
             "description": self.description,

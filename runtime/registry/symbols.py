@@ -53,7 +53,7 @@ class Symbols:
         self,
         actions: Iterable[ActionSpec] = (),
         gates: Iterable[GateSpec] = (),
-        tools: KnownTools | None = None,  # None: nobody knows which there are
+        tools: KnownTools | None = None,  # None: the tools are unknown
     ) -> None:
         self.tools = tools
         self.actions: Mapping[str, ActionSpec] = {spec.name: spec for spec in actions}

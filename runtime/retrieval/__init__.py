@@ -1,4 +1,4 @@
-"""Cut, index and find: one tokenizer, chunker, BM25, vector index and ranking for every text."""
+"""Retrieval: one tokenizer, chunker, BM25, vector index and ranking for every text."""
 
 from typing import TYPE_CHECKING
 
@@ -7,12 +7,20 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .blocks import CODE_SUFFIXES
     from .bm25 import Bm25, TextCounts, TextScores
+    from .certainty import SHOWN, SURE
     from .chunks import Chunk, chunks_of, chunks_of_lines
-    from .embedders import Embedder, EndpointEmbedder, HashingEmbedder, LocalEmbedder
+    from .embedders import (
+        Embedder,
+        EndpointEmbedder,
+        HashingEmbedder,
+        LocalEmbedder,
+        StaticEmbedder,
+    )
     from .errors import EmbedderError, RetrievalError, StoreDiskError
-    from .finder import FOUND, Finder, Passage, SearchResult, fused
+    from .finder import Finder, Passage, SearchResult, fused
     from .near_duplicates import Remembered, near_duplicates
     from .occurrences import Occurrences, Places
+    from .packing import MOST_PASSAGES, TOKENS, by_file, heading_line, packed, written
     from .ranking import WEIGHTS, Weights
     from .records import RecordFinder, RecordText
     from .store import Entry, NewFile, PassageStore, StoredFile, above_and_itself
@@ -23,7 +31,10 @@ else:
 
 __all__ = [
     "CODE_SUFFIXES",
-    "FOUND",
+    "MOST_PASSAGES",
+    "SHOWN",
+    "SURE",
+    "TOKENS",
     "WEIGHTS",
     "Bm25",
     "Chunk",
@@ -45,6 +56,7 @@ __all__ = [
     "Remembered",
     "RetrievalError",
     "SearchResult",
+    "StaticEmbedder",
     "StoreDiskError",
     "StoredFile",
     "TextCounts",
@@ -52,13 +64,17 @@ __all__ = [
     "Walk",
     "Weights",
     "above_and_itself",
+    "by_file",
     "chunks_of",
     "chunks_of_lines",
     "content_words",
     "fused",
+    "heading_line",
     "identity_of",
     "is_inside",
     "leads_to_itself",
     "listed",
     "near_duplicates",
+    "packed",
+    "written",
 ]

@@ -130,7 +130,7 @@ def _turns(text: str) -> Iterator[SourceBlock]:
             yield from _turn(text, start, match.start(), heading)
             start = match.start()
         elif not match[0].strip() or not _TURN.match(text, start):
-            # What stands between two turns, after an empty line, is a title: a date, a scene.
+            # A line between two turns, after an empty line, is a title: a date, a scene.
             yield from _turn(text, start, match.start(), heading)
             start = match.start()
             heading = match[0].strip()[:HEADING_CHARS] or heading

@@ -1,4 +1,4 @@
-"""BM25: how much a text says about a question, by how rare the question's words are.
+"""BM25: scores a text for a question by its words, of which rare ones count more.
 
     score   = sum of rarity x often x (repeated + 1) / (often + damping), over the words asked
     damping = repeated x (1 - length + length x words of the text / mean of them)
@@ -57,14 +57,14 @@ TEXTS: Final = Bm25(repeated=1.2, length=0.6)  # for texts of any length
 
 
 def rarity(texts: int, having: int) -> float:
-    """How much a word tells that *having* of *texts* texts have: the rarer, the more."""
+    """The weight of a word that *having* of *texts* texts contain: the rarer, the higher."""
     return math.log(1 + (texts - having + 0.5) / (having + 0.5))
 
 
 class TextCounts(NamedTuple):
     """How often each word of a question occurs in a text that has *length* words."""
 
-    counts: Mapping[str, int]  # of words that occur at all
+    counts: Mapping[str, int]  # of words that occur
     length: int
 
 
@@ -95,5 +95,5 @@ class TextScores:
         ]
 
     def weight(self, word: str) -> float:
-        """How much a *word* of the question tells: the rarer among the texts, the more."""
+        """The weight of a *word* of the question: the rarer among the texts, the higher."""
         return rarity(self._texts, self._in_texts[word])

@@ -1,8 +1,8 @@
 """Cut a text into chunks along its structure: headings, paragraphs, definitions, records, turns.
 
-A chunk is what is found and shown. Blocks, the smallest parts that a kind of text has, are packed
-into chunks in order, each into the chunk before it or into a new one. All of a text is in its
-chunks. Files are cut at characters; texts whose lines somebody cites are cut at lines.
+A chunk is the unit of search and display. Blocks, the smallest parts of a kind of text, are packed
+into chunks in order, each into the chunk before it or into a new one. Chunks cover the whole text.
+Files are cut at characters; texts whose lines are cited are cut at lines.
 """
 
 import re
@@ -31,8 +31,8 @@ class Chunk(NamedTuple):
 
     start: int
     end: int
-    heading: str  # titles that it stands under, outermost first, joined by " > "; of lines, one
-    speaker: str = ""  # who says it, in a transcript
+    heading: str  # titles above it, outermost first, joined by " > "; of lines, one
+    speaker: str = ""  # its speaker, in a transcript
 
 
 def chunks_of(suffix: str, text: str) -> list[Chunk]:

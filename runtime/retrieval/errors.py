@@ -1,10 +1,10 @@
-"""What can go wrong when something is indexed or looked for.
+"""The errors of indexing and searching.
 
 CortexError
 └── RetrievalError
-    ├── EmbedderError     an embedder is not there, or does not answer as it should
+    ├── EmbedderError     an embedder is missing, or gives a wrong answer
     ├── StoreDiskError    the file of a store cannot be read or written
-    └── KnowledgeError    (in the knowledge room) what was to be indexed or asked is at fault
+    └── KnowledgeError    (in the knowledge room) the input or the question is invalid
 """
 
 from cortex.bus import CortexError

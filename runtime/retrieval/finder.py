@@ -7,9 +7,11 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
+from .certainty import NOTHING, SHOWN, Evidence, caution, evidence
 from .embedders import Embedder
 from .errors import EmbedderError
 from .links import Likeness, Links
+from .packing import MOST_PASSAGES, TOKENS, packed
 from .postings import Ids, Mask, Postings, Values, among
 from .ranking import (
     CANDIDATES,
@@ -31,7 +33,7 @@ COMPARED: Final = (
     1_700  # chunks whose vectors are looked at because of their words; above, the best
 )
 SIMILAR: Final = 300  # chunks that are looked at because of their meaning alone
-FOUND: Final = 10
+READ_TOGETHER: Final = 20  # passages
 SOFTENED: Final = 0.25  # four deviations from the usual are as much as the best words
 
 
@@ -43,7 +45,7 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     scope: str
     digest: str  # sha256 of the file as it was indexed
-    heading: str  # titles that it stands under, outermost first, joined by " > "
+    heading: str  # titles above it, outermost first, joined by " > "
     first_line: int
     text: str
     score: float  # 1 is the best by words, neighbours and meaning; links may add to it
@@ -55,17 +57,34 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     passages: tuple[Passage, ...]
     notes: tuple[str, ...] = ()
+    certainty: float = 0.0  # from 0 to 1, that they answer; below `SHOWN` there are none
+    caution: str = ""  # what to say above them, or in their place; "" if they are certain
+
+    def notes_and_caution(self) -> tuple[str, ...]:
+        """All that is to be said of it, for who keeps it as one list."""
+        return (*self.notes, self.caution) if self.caution else self.notes
 
 
-def fused(results: Sequence[SearchResult], limit: int, notes: tuple[str, ...] = ()) -> SearchResult:
-    """The best of what several questions found: 1 is the best of each, so that none is drowned."""
+def fused(
+    results: Sequence[SearchResult],
+    limit: int = MOST_PASSAGES,
+    tokens: int | None = TOKENS,
+    notes: tuple[str, ...] = (),
+) -> SearchResult:
+    """The best of what several questions found: 1 is the best of each, so that none is drowned.
+
+    The greatest certainty decides what is said of all of it.
+    """
     best: dict[int, int] = {}  # place in `passages`, by chunk
     passages = [passage for result in results for passage in result.passages]
     for place, passage in enumerate(passages):
         if passage.score > passages[best.setdefault(passage.chunk, place)].score:
             best[passage.chunk] = place
     order = sorted(best.values(), key=lambda place: (-passages[place].score, place))
-    return SearchResult(tuple(passages[place] for place in order[:limit]), notes)
+    certainty = max((result.certainty for result in results), default=0.0)
+    kept = packed([passages[place] for place in order[:limit]], tokens)
+    said = caution(certainty) if any(result.caution for result in results) else ""
+    return SearchResult(tuple(kept), notes, certainty, said)
 
 
 class Ranking(NamedTuple):
@@ -75,6 +94,12 @@ class Ranking(NamedTuple):
     scores: Values
     cosines: Values  # with the question; 0 without an embedder
     why: dict[str, Values]  # one value a chunk, by the name of the part
+    evidence: Evidence = NOTHING
+
+    @property
+    def certainty(self) -> float:
+        """From 0 to 1, that the store answers the question."""
+        return self.evidence.certainty
 
 
 class Finder:
@@ -95,7 +120,7 @@ class Finder:
 
     @property
     def embedder(self) -> str:
-        """The embedder's name; empty where there is none."""
+        """The embedder's name; empty if there is none."""
         return self._embedder.name if self._embedder else ""
 
     @property
@@ -112,27 +137,42 @@ class Finder:
         self._refresh()
         return self._vectors.update(self._store, self._postings, most) if self._vectors else 0
 
-    def find(self, question: str, limit: int = FOUND, *, under: Sequence[str] = ()) -> SearchResult:
-        """The passages that have most to do with *question*.
+    def find(
+        self,
+        question: str,
+        limit: int = MOST_PASSAGES,
+        *,
+        under: Sequence[str] = (),
+        tokens: int | None = TOKENS,
+    ) -> SearchResult:
+        """The passages most relevant to *question*.
 
         Args:
-            question: Words as people say them.
-            limit: Most passages that come back.
-            under: Topics; a passage stands in one of them or below it. All, where it is empty.
+            question: In natural language.
+            limit: Most passages to return.
+            under: Topics; passages must be in or below one of them. If empty, all.
+            tokens: Most tokens of them, estimated; None if only *limit* counts.
         """
         ranking, notes = self.rank(question, under=under)
         places = list(islice(self._telling(ranking), limit))
-        ids: list[int] = ranking.ids[places].tolist()
-        chunks = self._store.chunks(ids)
-        passages = [
-            self._passage(chunks[chunk_id], ranking, place)
-            for place, chunk_id in zip(places, ids, strict=True)
-            if chunk_id in chunks
-        ]
-        return SearchResult(tuple(passages), notes)
+        said = caution(ranking.certainty) if places else ""
+        if ranking.certainty < SHOWN:
+            return SearchResult((), notes, ranking.certainty, said)
+        passages = packed(self._passages(ranking, places), tokens)
+        return SearchResult(tuple(passages), notes, ranking.certainty, said)
+
+    def _passages(self, ranking: Ranking, places: Sequence[int]) -> Iterator[Passage]:
+        """Those at *places*; no more of them are read than somebody takes, but for a few."""
+        for start in range(0, len(places), READ_TOGETHER):
+            part = places[start : start + READ_TOGETHER]
+            ids: list[int] = ranking.ids[part].tolist()
+            chunks = self._store.chunks(ids)
+            for place, chunk_id in zip(part, ids, strict=True):
+                if chunk_id in chunks:
+                    yield self._passage(chunks[chunk_id], ranking, place)
 
     def _telling(self, ranking: Ranking) -> Iterator[int]:
-        """The places of chunks that have to do with the question at all."""
+        """The places of chunks with any relevance to the question."""
         if len(ranking.ids):
             telling = self._fits(ranking.why["words"], ranking.cosines)
             yield from np.flatnonzero(telling | (ranking.why["linked"] > 0)).tolist()
@@ -187,10 +227,23 @@ class Finder:
                 linked[place] = gain * weights.link
         scores = base + linked
         order = np.lexsort((at, -scores))
-        order = order[scores[order] > 0]
+        # The least like the question has no score left, and may have its words all the same.
+        order = order[(scores[order] > 0) | (words[order] > 0)]
         parts = {"words": words, "shared": more, "meaning": meaning, "said": said, "linked": linked}
         why = {name: part[order] for name, part in parts.items()}
-        return Ranking(at[order], scores[order], cosines[order], why), notes
+        ids, near = at[order], cosines[order]
+        return Ranking(
+            ids, scores[order], near, why, self._evidence(told, ids, near, likeness)
+        ), notes
+
+    def _evidence(
+        self, question: Question, ids: Ids, cosines: Values, likeness: Likeness | None
+    ) -> Evidence:
+        if likeness is None:
+            return evidence(self._postings, question, ids)
+        vectors = likeness.vectors
+        beyond, spelling = vectors.beyond_chance(cosines), vectors.spelling(cosines)
+        return evidence(self._postings, question, ids, beyond, spelling)
 
     def _refresh(self) -> None:
         if self._postings.generation != self._store.generation():
@@ -209,9 +262,13 @@ class Finder:
         if missing == self._postings.chunks:
             return None, tuple(notes)
         try:
-            return Likeness(self._vectors, self._vectors.query(question)), tuple(notes)
+            vector = self._vectors.query(question)
+            weighted = self._vectors.query_by_rarity(question, self._postings)
+            likeness = Likeness(self._vectors, vector, vector if weighted is None else weighted)
+            self._vectors.measure_chance()
         except EmbedderError as error:
             return None, (*notes, f"found by words alone: {error}")
+        return likeness, tuple(notes)
 
     def _under(self, at: Ids, topics: Sequence[str]) -> Ids:
         if not topics:
@@ -256,10 +313,13 @@ class Finder:
         near = self._weights.vector_near
         steps = range(-len(near), len(near) + 1)
         around = self._postings.each(np.concatenate([chosen + step for step in steps]))
-        alike = likeness.vectors.likeness(around, likeness.question)
-        mean, deviation = likeness.vectors.usual(likeness.question)
+        alike = likeness.vectors.likeness(around, likeness.by_rarity)
+        mean, deviation = likeness.vectors.usual(likeness.by_rarity)
         unusual = ((alike - mean) / deviation).astype(np.float32)
         share = np.float32(likeness.vectors.weight * SOFTENED)
         found[looked] = share * self._postings.near(chosen, around, unusual, near)
-        cosines[looked] = alike[np.searchsorted(around, chosen)]
+        if likeness.by_rarity is likeness.question:
+            cosines[looked] = alike[np.searchsorted(around, chosen)]
+        else:
+            cosines[looked] = likeness.vectors.likeness(chosen, likeness.question)
         return found, cosines

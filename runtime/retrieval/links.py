@@ -1,4 +1,4 @@
-"""Follow names: a passage that answers half of a question often names where the rest stands."""
+"""Follows names: a passage with half of an answer often names the title of the rest."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -20,6 +20,7 @@ class Likeness(NamedTuple):
 
     vectors: VectorIndex
     question: Vectors
+    by_rarity: Vectors  # the same, its rare words counting more where words can be weighted
 
 
 class Links:
@@ -32,7 +33,7 @@ class Links:
     def bonuses(
         self, question: Question, at: Ids, base: Values, fits: Mask, likeness: Likeness | None
     ) -> dict[int, float]:
-        """What chunks gain by being linked with the best of *at*, by chunk id.
+        """The bonus of chunks that are linked with the best of *at*, by chunk id.
 
         *base* are the scores of *at*, the best 1. Names are followed only from those that *fits*
         says have to do with the question themselves: chance leads nowhere.
@@ -90,17 +91,22 @@ class Links:
             ]
             rare = 1 - log(max(len(alike), 2)) / log(max(self._postings.chunks, 2))
             for other in alike:
-                strength = rare * self._titled(name, others[other])
+                strength = rare * self._titled(name, others[other]) * self._short(other)
                 if other != chunk_id and strength > found.get(other, 0.0):
                     found[other] = strength
         return found
 
     def _titled(self, name: str, chunk: StoredChunk) -> float:
-        """1 if *name* is the title that *chunk* stands under; the less of it, the less."""
+        """1 if *name* is the title above *chunk*; less for a partial match."""
         title = plain(chunk.heading.rsplit(" > ", 1)[-1].split("(", 1)[0])
         more = self._weights.link_title
         share = (len(name) / len(title)) ** 2 if f" {name} " in f" {title} " else 0.0
         return (1 + more * share) / (1 + more)
+
+    def _short(self, chunk_id: int) -> float:
+        """1; less for a passage so long that it writes many names, whatever it is about."""
+        words = float(self._postings.lengths[chunk_id])
+        return min(1.0, self._weights.link_words / max(words, 1.0))
 
     def _gain(
         self,
@@ -136,7 +142,7 @@ class Links:
 
 
 def _rest_of_meaning(likeness: Likeness, chunk_id: int, others: Ids) -> Values:
-    """How much *others* are like what is left of the question without what the chunk means."""
+    """How similar *others* are to the question without the chunk's meaning."""
     question = likeness.question
     own = likeness.vectors.vectors(np.array([chunk_id], np.int64), len(question))[0]
     rest = question - float(question @ own) * own
@@ -146,6 +152,6 @@ def _rest_of_meaning(likeness: Likeness, chunk_id: int, others: Ids) -> Values:
 
 
 def _writes(chunk: StoredChunk, name: str) -> bool:
-    """Whether *name* stands in *chunk* with the same capitals; a line may end inside it."""
+    """Whether *chunk* contains *name* with the same capitals; a line may end inside it."""
     text = f"{chunk.heading}\n{chunk.text}"
     return name in text or (" " in name and name in " ".join(text.split()))

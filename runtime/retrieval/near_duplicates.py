@@ -1,4 +1,4 @@
-"""Near duplicates: texts that say the same in nearly the same words, found without all pairs."""
+"""Near duplicates: texts with nearly the same words, found without comparing all pairs."""
 
 import re
 from collections import OrderedDict

@@ -1,14 +1,16 @@
-"""Occurrences: in which of a growing list of texts a word stands, wherever in the text it does.
+"""Occurrences: which texts of a growing list contain a word, at any place.
 
-Kept are the runs of letters and digits of each text, lower case. A word that is a run itself stands
-in a text if it is part of one of the text's runs, so that the list of all runs, which is short
-beside the texts, is searched instead of them.
+The index holds the runs of letters and digits of each text, in lower case. A word that is a run
+itself occurs in a text if it is part of one of its runs, so the list of all runs, which is much
+shorter than the texts, is searched. Texts not indexed yet are held in lower case.
 """
 
 import re
+from array import array
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -26,8 +28,11 @@ class Occurrences:
 
     def __init__(self) -> None:
         self.texts = 0  # how many were read
-        self._places: defaultdict[str, list[int]] = defaultdict(list)  # by run
+        # By run. Arrays, since there are millions of places: the garbage collector would look at
+        # each in a list again and again.
+        self._places: defaultdict[str, array[int]] = defaultdict(_new_places)
         self._runs = "\n"  # all runs, each between line breaks
+        self._unread: list[_Stretch] = []  # of the texts that were not read yet
 
     def read(self, texts: Sequence[str], most_chars: int) -> None:
         """Take in those of *texts* that were not read yet, about *most_chars* characters of them.
@@ -49,16 +54,24 @@ class Occurrences:
 
         Words are lower case and have no white space.
         """
-        unread = [text.lower() for text in texts[self.texts :]]
+        self._take(texts)
         found: dict[str, Places] = {}
         for word in words:
             if _RUN.fullmatch(word):
-                read, first, rest = self._read(word), self.texts, unread
+                read = self._read(word)
+                searched = [at for each in self._unread for at in each.having(word, self.texts)]
             else:  # it may begin in one run and end behind it: no list of runs knows it
-                read, first, rest = _NOWHERE, 0, [text.lower() for text in texts]
-            searched = [at for at, text in enumerate(rest, first) if word in text]
+                read = _NOWHERE
+                searched = [at for at, text in enumerate(texts) if word in text.lower()]
             found[word] = np.concatenate([read, np.array(searched, np.intp)])
         return found
+
+    def _take(self, texts: Sequence[str]) -> None:
+        """Keep those of *texts* in lower case that are new; forget those that were read."""
+        upto = max(self.texts, self._unread[-1].end if self._unread else 0)
+        if upto < len(texts):
+            self._unread.append(_Stretch(upto, texts[upto:]))
+        self._unread = [each for each in self._unread if each.end > self.texts]
 
     def _read(self, word: str) -> Places:
         found = [np.array(self._places[run], np.intp) for run in self._holding(word)]
@@ -75,6 +88,29 @@ class Occurrences:
             holding.add(self._runs[self._runs.rindex("\n", 0, at) + 1 : end])
             at = self._runs.find(word, end)
         return holding
+
+
+class _Stretch:
+    """Texts one after the other, in one string: a word is found in it without a look at each."""
+
+    def __init__(self, first: int, texts: Sequence[str]) -> None:
+        lower = [text.lower() for text in texts]
+        self.end = first + len(texts)  # place behind the last of them
+        self._first = first
+        self._text = "\n".join(lower)  # no word has a line break, so none begins in one of two
+        self._starts = [0, *accumulate(len(text) + 1 for text in lower)]
+
+    def having(self, word: str, least: int) -> Iterator[int]:
+        """The places from *least* on that hold *word*."""
+        at = self._text.find(word, self._starts[max(least - self._first, 0)])
+        while at >= 0:
+            number = bisect_right(self._starts, at)
+            yield self._first + number - 1
+            at = self._text.find(word, self._starts[number])
+
+
+def _new_places() -> "array[int]":
+    return array("i")
 
 
 def _runs_of(text: str) -> set[str]:

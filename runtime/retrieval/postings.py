@@ -1,4 +1,4 @@
-"""Where words occur: postings out of the full text, as arrays, and which chunks are neighbours."""
+"""Postings of words from the full-text index, as arrays, and the neighbours of chunks."""
 
 import sqlite3
 from typing import Final
@@ -13,9 +13,9 @@ Ids = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
-COUNTED: Final = 60_000  # occurrences; a word with more is so common that once is as good as often
+COUNTED: Final = 60_000  # occurrences; for a more common word, frequency within a chunk is ignored
 LARGE: Final = 20_000  # chunks, from where on
-COMMON_SHARE: Final = 0.25  # a word in more of them tells nothing beside a rarer one
+COMMON_SHARE: Final = 0.25  # a word in a larger share of them has no weight beside a rarer one
 _TOKENS: Final = 4_096  # that are remembered with how they are written in the full text
 
 
@@ -38,10 +38,18 @@ class Postings:
         self.lengths[self.live] = np.frombuffer(b"".join(f.lengths for f in self.files), "<u2")
         self.chunks = len(self.live)
         self.mean_length = float(self.lengths.sum() / max(self.chunks, 1)) or 1.0
+        self._in_file = counts
         self._scratch = np.zeros(size, np.float32)
         self._last: tuple[Ids, tuple[float, ...], list[tuple[Ids, Values]]] | None = None
         self._found: dict[str, tuple[Ids, Values]] = {}
         self._among: dict[str, int] = {}
+
+    def usual_length(self, shares: tuple[float, ...]) -> float:
+        """The words of a usual chunk and its neighbours, which count by *shares*."""
+        # Passages that stand alone in their files have no neighbours, and no longer texts.
+        pairs = [np.maximum(self._in_file - by, 0).sum() for by in range(1, len(shares) + 1)]
+        beside = sum(2 * share * float(count) for share, count in zip(shares, pairs, strict=True))
+        return self.mean_length * (1 + beside / max(self.chunks, 1))
 
     def renewed(self) -> "Postings":
         """The view of the store as it is now."""
@@ -92,7 +100,7 @@ class Postings:
         return _numbers(row[0])
 
     def weight(self, among: int) -> float:
-        """How much a word tells that occurs in *among* chunks: the rarer, the more."""
+        """The weight of a word that occurs in *among* chunks: the rarer, the higher."""
         # Occurrences are counted in place of chunks: in a small store there may be more of them.
         return rarity(max(self.chunks, among), among)
 
@@ -111,7 +119,7 @@ class Postings:
         return found
 
     def _beside(self, at: Ids, shares: tuple[float, ...]) -> list[tuple[Ids, Values]]:
-        """Where the neighbours of *at* stand, and what they count; 0 in another file."""
+        """The places of the neighbours of *at*, and their weights; 0 in another file."""
         if self._last is not None and self._last[0] is at and self._last[1] == shares:
             return self._last[2]
         beside: list[tuple[Ids, Values]] = []
@@ -119,7 +127,9 @@ class Postings:
         for distance, share in enumerate(shares, 1):
             for step in (-distance, distance):
                 place = np.clip(at + step, 0, len(self.file_of) - 1)
-                same = (self.file_of[place] == own).astype(np.float32)
+                # The last chunk has no next one: it is not its own neighbour.
+                there = place == at + step
+                same = (there & (self.file_of[place] == own)).astype(np.float32)
                 beside.append((place, same * np.float32(share)))
         self._last = (at, shares, beside)
         return beside

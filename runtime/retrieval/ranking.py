@@ -1,4 +1,4 @@
-"""How passages are ranked for a question: the formula of docs/knowledge.md, and its weights.
+"""Ranks passages for a question: the formula of docs/knowledge.md, and its weights.
 
 One method for every kind of text. No weight depends on a corpus or on a question.
 """
@@ -16,7 +16,7 @@ from .words import STOPWORDS, asked_words, words_of
 
 CANDIDATES: Final = 2_000  # chunks that are scored exactly
 ASKED: Final = 80  # words of good passages that are asked how rare they are
-SELDOM: Final = 20  # a word that tells something is in at most every 20th chunk
+SELDOM: Final = 20  # a significant word is in at most every 20th chunk
 SELDOM_MOST: Final = 2_000  # and in no more than so many
 _OWNER = re.compile(r"([^\W_]+)(?:['\u2019]s\b)?")
 
@@ -31,13 +31,14 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     expansion: float = 0.2  # words that the best passages share, beside those of the question
     expansion_words: int = 10
     expansion_passages: int = 10
-    speaker: float = 0.6  # what the person said whom the question names
+    speaker: float = 0.3  # for turns of a speaker whom the question names
     link: float = 1.0  # a passage that a name in a good one leads to
-    link_passages: int = 8  # from which names are followed
+    link_passages: int = 4  # from which names are followed
     link_names: int = 24  # of each
     link_most: int = 40  # chunks; a name in more of them leads nowhere
+    link_words: float = 100.0  # of a passage; a longer one writes many names, by chance
     link_title: float = 2.0  # a name that is the other's title, beside one it mentions
-    link_any: float = 0.3  # that a link holds at all
+    link_any: float = 0.3  # for any link
     link_base: float = 0.5  # how well the other passage fits the whole question
     link_rest: float = 2.0  # how well it fits what the first one left open, by words
     link_rest_vector: float = 2.0  # and by meaning
@@ -53,8 +54,8 @@ class Question(msgspec.Struct, frozen=True):
     text: str
     words: tuple[str, ...]  # that count
     stems: frozenset[str]
-    weights: dict[str, float]  # of each word that occurs at all
-    turns: dict[str, Ids]  # of whom the question names, by the word of the name
+    weights: dict[str, float]  # of each word that occurs
+    turns: dict[str, Ids]  # of speakers that the question names, by the word of the name
 
     @property
     def total(self) -> float:
@@ -81,9 +82,9 @@ def asked(postings: Postings, text: str) -> Question:
 
 
 def unnamed(question: Question) -> str:
-    """The text of *question* without whom it names, where anything is left to ask.
+    """The text of *question* without the speakers' names, unless nothing else is left.
 
-    Who says a turn is known: the name in its place made all turns of one person alike.
+    The speaker of a turn is known; names would make all turns of a person similar.
     """
 
     def kept(match: re.Match[str]) -> str:
@@ -116,7 +117,7 @@ def candidates(postings: Postings, question: Question, similar: Ids, weights: We
 def lexical(postings: Postings, at: Ids, words: Mapping[str, float], weights: Weights) -> Values:
     """BM25 over each chunk of *at* together with its neighbours; the best has 1."""
     lengths = postings.near(at, postings.live, postings.lengths[postings.live], weights.near)
-    mean = postings.mean_length * (1 + 2 * sum(weights.near))
+    mean = postings.usual_length(weights.near)
     bm25 = Bm25(weights.repeated, weights.length)
 
     def often(word: str) -> Values:
@@ -148,7 +149,7 @@ def expansion(
 
 
 def spoken(at: Ids, question: Question) -> Values:
-    """1 for each chunk of *at* that is said by somebody whom the question names, else 0."""
+    """1 for each chunk of *at* whose speaker the question names, otherwise 0."""
     said = np.zeros(len(at), np.float32)
     for turns in question.turns.values():
         said[among(at, turns)] = 1.0

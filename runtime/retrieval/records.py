@@ -1,4 +1,4 @@
-"""Find records of the log, as processes and executions, by what is said about them.
+"""Finds records of the log, such as processes and executions, by their descriptions.
 
 The same store, embedder and score as for passages, in a file of their own, which may be deleted at
 any time. A record is a file of one chunk to the store: its name is the title, its key the path.
@@ -17,7 +17,7 @@ from .store import Entry, NewFile, PassageStore
 
 FOLDER: Final = "vectors"  # in a home
 TOGETHER: Final = 500  # records in one transaction
-LONGEST_CHARS: Final = 8_000  # of what is said about one; the rest says no more of what it is about
+LONGEST_CHARS: Final = 8_000  # of a description; longer ones add no meaning
 
 
 class RecordText(NamedTuple):
@@ -87,7 +87,7 @@ class RecordFinder:
 
     def find(self, question: str, limit: int) -> SearchResult:
         """The records that have most to do with *question*; `path` of a passage is the key."""
-        return self._finder.find(question, limit)
+        return self._finder.find(question, limit, tokens=None)
 
 
 def _file(record: RecordText) -> NewFile:

@@ -1,4 +1,4 @@
-"""The files that keep vectors: written whole now and then, added to in between.
+"""The files that store vectors: rewritten from time to time, appended to in between.
 
 `.faiss`, `.ids` and `.json` are whole; `.added` has what came since, each part with the id before
 it, so that one that is cut off, or another process's, is noticed and made again.
@@ -28,7 +28,7 @@ _HEADER: Final = struct.Struct("<qqqII")
 class Loaded(NamedTuple):
     """What the files held."""
 
-    index: Any  # of faiss; None where there is none
+    index: Any  # of faiss; None if there is none
     ids: Ids
     rebuilt: str = ""  # why what was there was thrown away; "" where it was not
 
@@ -39,7 +39,7 @@ class VectorFile:
     def __init__(self, path: Path, embedder: str, identity: int) -> None:
         self._path, self._embedder, self._identity = path, embedder, identity
         self._checksum = zlib.crc32(f"{embedder} {identity}".encode())
-        self._whole = True  # what is kept next is written whole
+        self._whole = True  # the next write is a full one
         self._waiting: list[tuple[int, Ids, Vectors]] = []
         self._added = 0  # vectors in `.added` and waiting for it
         self._read_bytes = 0  # of `.added`

@@ -10,12 +10,14 @@ from typing import Any, Final
 import faiss
 import numpy as np
 
+from .certainty import UNRELATED
 from .embedders import Embedder
-from .embedders.embedder import Vectors
+from .embedders.embedder import Vectors, WordEmbedder
 from .errors import EmbedderError
 from .postings import Ids, Postings, Values
 from .store import PassageStore, meant_text
 from .vector_file import VectorFile
+from .words import asked_words
 
 MEANING: Final = 0.5  # weight of an embedder from where on it knows more than the words
 TOGETHER: Final = 512  # chunks that are embedded at once
@@ -26,6 +28,9 @@ PROBES: Final = 16
 TRAINED_ON: Final = 50_000  # vectors
 DEAD_SHARE: Final = 0.25  # from where on it is made anew
 SAMPLE: Final = 1_000  # vectors that say what likeness is usual
+NEW_SHARE: Final = 0.1  # of the vectors, from where on chance is measured again
+# Of cosines: passages of a store that is small, or says the same all over, differ by chance.
+LEAST_DEVIATION: Final = 0.02
 RANGE: Final = 0.5  # of a number in a vector of length 1; what is beyond is cut
 
 # Its threads spin while they wait for each other, beside a runtime's own: one is quicker.
@@ -41,6 +46,9 @@ class VectorIndex:
         self._centres: Any = None
         self._sample: Vectors | None = None
         self._sampled = 0  # how many vectors there were then
+        self._unrelated: Vectors | None = None  # what questions mean that nothing here answers
+        self._chance: tuple[float, float] | None = None  # mean and deviation of what they find
+        self._measured = 0  # how many vectors there were then
         loaded = self._file.load()
         self._index: Any = loaded.index
         self.ids: Ids = loaded.ids
@@ -98,6 +106,19 @@ class VectorIndex:
             raise EmbedderError(self._embedder.name, f"{self.rebuilt}: index again")
         return vector
 
+    def query_by_rarity(self, text: str, postings: Postings) -> Vectors | None:
+        """The vector of a question whose rare words count more; None where it is not by words.
+
+        Raises:
+            EmbedderError: The embedder is not there.
+        """
+        if not isinstance(self._embedder, WordEmbedder):
+            return None
+        # Only of the question: a weight in the passages' vectors would change with every file.
+        words = asked_words(text)
+        weights = {word: postings.weight(len(postings.of(word)[0])) for word in words}
+        return self._embedder.weighted(weights) if weights else None
+
     def similar(self, vector: Vectors, most: int) -> Ids:
         """The ids of the chunks most like *vector*; some may be gone."""
         if not len(self.ids):
@@ -108,9 +129,11 @@ class VectorIndex:
 
     def likeness(self, at: Ids, vector: Vectors) -> Values:
         """The cosine of each chunk of *at* with *vector*; `usual` of it where it has none."""
+        places, known = self.places(at)
+        if known.all():
+            return self._cosines(places, vector)
         usual, _ = self.usual(vector)
         scores = np.full(len(at), usual, np.float32)
-        places, known = self.places(at)
         scores[known] = self._cosines(places, vector)
         return scores
 
@@ -128,7 +151,37 @@ class VectorIndex:
     def usual(self, vector: Vectors) -> tuple[float, float]:
         """The mean of all cosines with *vector*, and their deviation, by a sample."""
         cosines = _products(self._sampled_vectors(), vector)
-        return float(cosines.mean()), float(cosines.std()) + 1e-9
+        return float(cosines.mean()), max(float(cosines.std()), LEAST_DEVIATION)
+
+    def measure_chance(self) -> None:
+        """Learn what questions find that nothing here answers; again when a tenth is new.
+
+        Raises:
+            EmbedderError: The embedder is not there, or does not answer as it should.
+        """
+        count = len(self.ids)
+        if self.weight < MEANING or abs(count - self._measured) <= self._measured * NEW_SHARE:
+            return
+        if self._unrelated is None:
+            self._unrelated = self._embedder.embed(UNRELATED)
+        found, _ = self._index.search(self._unrelated, 1)
+        deviation = max(float(found.std()), LEAST_DEVIATION)
+        self._chance, self._measured = (float(found.mean()), deviation), count
+
+    def beyond_chance(self, cosines: Values) -> float | None:
+        """How far the best of *cosines* is beyond what nothing finds, in deviations from it.
+
+        None where the embedder knows word parts only.
+        """
+        if self._chance is None or not len(cosines):
+            return None
+        mean, deviation = self._chance
+        return (float(cosines.max()) - mean) / deviation
+
+    def spelling(self, cosines: Values) -> float:
+        """The best of *cosines* where it says that words look alike, and that is no chance."""
+        best = float(cosines.max(initial=0.0))
+        return best if self.weight < MEANING and best > self.alike else 0.0
 
     def _sampled_vectors(self) -> Vectors:
         if self._sample is None or self._sampled != len(self.ids):
@@ -197,6 +250,7 @@ class VectorIndex:
 
     def _forget(self, why: str) -> None:
         self._index, self.ids, self._sample = None, np.zeros(0, np.int64), None
+        self._chance, self._measured = None, 0
         self.rebuilt = why or self.rebuilt
         self._file.renew()
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from cortex.bus import Blobs, CortexError, Draft
+from cortex.bus import Blobs, CortexError, Draft, with_fields
 
 from .shapes import MASKED, marked, masked_shapes, may_hold
 
@@ -118,7 +118,7 @@ class Mask:
             value = msgspec.msgpack.decode(body)
             clean = self.value(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
-            return self.data(body)  # no body of an event, which whoever takes it says
+            return self.data(body)  # not a body of an event, which the recipient reports
         # The texts first: names that are masked byte by byte may become one, and one be lost.
         return self.data(body if clean == value else msgspec.msgpack.encode(clean))
 
@@ -218,18 +218,17 @@ def _probes(secret: str) -> Iterator[bytes]:
         yield from () if may_hold(piece) else (piece,)
 
 
+@with_fields
 class MaskedTextError(CortexError):
     """Text that is to be written holds a mask: its writer never saw what stands there."""
 
-    def __init__(self, where: str, mask: str) -> None:
-        super().__init__(where, mask)
-        self.where, self.mask = where, mask
+    where: str
+    mask: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.where} contains {self.mask}, the mask of a secret that was not shown: leave "
-            "that line as it is, and change only what is around it"
-        )
+    says = (
+        "{where} contains {mask}, the mask of a secret that was not shown: leave "
+        "that line as it is, and change only what is around it"
+    )
 
 
 class MaskedBlobs:
@@ -271,7 +270,7 @@ class MaskedBlobs:
 class MaskedPieces:
     """Masks the pieces of one text: all of them together are its text without known secrets.
 
-    What may be the beginning of a known secret is held back until it is known how it goes on. What
+    What may be the beginning of a known secret is held back until its continuation is known. What
     only looks like a secret is masked where a piece holds all of it.
     """
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
 KEYRING = "keyring:"  # before SERVICE/NAME, where a setting names no variable
 NONE = (
@@ -54,7 +54,7 @@ def secret_value(reference: str, environment: Mapping[str, str] = os.environ) ->
     """The secret that *reference* names: a variable, or `keyring:SERVICE/NAME`; "" for none.
 
     Raises:
-        SecretUnavailableError: The keyring is not installed, is locked, fails, or is none.
+        SecretUnavailableError: The keyring is not installed, is locked, fails, or is unusable.
     """
     if not reference.startswith(KEYRING):
         return environment.get(reference, "") if reference else ""
@@ -72,7 +72,7 @@ def secret_value(reference: str, environment: Mapping[str, str] = os.environ) ->
 
 
 def _problem(keyring: Any, error: Exception) -> str:
-    """Why a keyring gave nothing, and what to do, in one line."""
+    """Why a keyring returned nothing, and what to do, in one line."""
     if isinstance(error, keyring.errors.NoKeyringError):
         return NONE  # what it says itself is about packages for whoever installs it
     said = " ".join(str(error).split())[:SAID_CHARS].rstrip(".") or type(error).__name__
@@ -81,15 +81,14 @@ def _problem(keyring: Any, error: Exception) -> str:
     return f"the keyring failed with {type(error).__name__}: {said}"
 
 
+@with_fields
 class SecretUnavailableError(CortexError):
     """A secret cannot be had from where it is said to be."""
 
-    def __init__(self, reference: str, problem: str) -> None:
-        super().__init__(reference, problem)
-        self.reference, self.problem = reference, problem
+    reference: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"the secret {self.reference} cannot be read: {self.problem}"
+    says = "the secret {reference} cannot be read: {problem}"
 
 
 def named_in(settings: Any) -> Iterator[str]:

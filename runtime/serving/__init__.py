@@ -1,4 +1,4 @@
-"""How a home's runtime is served to other processes, found by them, and told to stop."""
+"""Serves a home's runtime to other processes, and lets them find and stop it."""
 
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,11 @@ if TYPE_CHECKING:
         ActingDocument,
         ActingEndpoint,
         LogInside,
+        WithdrawnDocument,
         acting_document,
         acting_lines,
         home_in,
+        withdraw_recorded,
     )
     from .background import start
     from .connecting import (
@@ -26,20 +28,22 @@ if TYPE_CHECKING:
         FolderError,
         HomeHeldError,
         HubSilentError,
+        ListenError,
         NotUpError,
         ServingError,
         UpFailedError,
     )
-    from .granting import granting
     from .holding import HeldDocument, held_by, held_lines
     from .hosting import hosted
+    from .http_server import BoundedServer
+    from .hub_or_log import granting, sealing
     from .note import Note, found, socket_path, url_of
     from .parked import ParkedEvent, parked_of
-    from .plugin_standing import PluginFared, plugin_after
+    from .plugin_status import PluginFared, plugin_after
     from .service import Service, tell_systemd
-    from .standing import Rate, SubscriptionRow, is_untaken, rates_of, subscriptions_of
     from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
     from .stopping import stop
+    from .subscription_status import Rate, SubscriptionRow, is_untaken, rates_of, subscriptions_of
 else:
     lazily(__name__)
 
@@ -47,11 +51,13 @@ __all__ = [
     "ActingDocument",
     "ActingEndpoint",
     "AlreadyUpError",
+    "BoundedServer",
     "FolderError",
     "HeldDocument",
     "HomeHeldError",
     "Hub",
     "HubSilentError",
+    "ListenError",
     "LogInside",
     "MendedDocument",
     "NotUpError",
@@ -65,6 +71,7 @@ __all__ = [
     "StateRow",
     "SubscriptionRow",
     "UpFailedError",
+    "WithdrawnDocument",
     "acting_document",
     "acting_lines",
     "connect",
@@ -82,6 +89,7 @@ __all__ = [
     "parked_of",
     "plugin_after",
     "rates_of",
+    "sealing",
     "socket_path",
     "start",
     "state_document",
@@ -89,4 +97,5 @@ __all__ = [
     "subscriptions_of",
     "tell_systemd",
     "url_of",
+    "withdraw_recorded",
 ]

@@ -1,4 +1,4 @@
-"""What would act in a home, as its files and its log say it; nothing of it is run."""
+"""What a home would run or connect to, from its files and its log; and the end of trust in it."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -9,53 +9,64 @@ from typing import Any
 import msgspec
 
 from cortex.bus import CortexError
+from cortex.bus.events import TrustWithdrawn
 from cortex.runtime.access import GRANTS, folded
-from cortex.runtime.access.trust import acting_in, digest_at
+from cortex.runtime.access.trust import acting_in, digest_at, withdraw_trust
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Config, ConfigError, Home, many
 from cortex.runtime.log import EventLog
 from cortex.runtime.models import endpoint_of
 
-ENV = ("env", "_env")  # settings that end so name variables of the environment
+from .hub_or_log import granting
+
+ENV = ("env", "_env")  # settings with these endings name environment variables
 
 
 class ActingEndpoint(msgspec.Struct):
-    """A host that would be spoken to, or a program that would be started."""
+    """A host that Cortex would connect to, or a program that it would start."""
 
     what: str  # "model big", "tool server git", ...
-    where: str  # its URL, or the program with its words
-    variables: list[str]  # of the environment, which it would get
+    where: str  # its URL, or the program with its arguments
+    variables: list[str]  # environment variables that it would get
 
 
 class LogInside(msgspec.Struct):
-    """What would act by what a log in the home says."""
+    """The parts of a home's log that would have effects: waiting work, deadlines and tokens."""
 
     events: int
-    waiting: int  # work that the next runtime would hand out
-    deadlines: int  # that would fire
-    clients: list[str]  # whose tokens would be good
+    waiting: int  # work that the next runtime would start
+    deadlines: int  # that would become due
+    clients: list[str]  # clients whose tokens would be valid
 
 
 class ActingDocument(msgspec.Struct, kw_only=True):
-    """Whether a home is trusted, and what would act in it."""
+    """Whether a home is trusted, and what it would run."""
 
     home: str
     trusted: bool
     reasons: list[str]  # why not
-    digest: str  # SHA-256 over all that can act: what CORTEX_TRUST takes
-    files: list[str]  # that can act, by path in the home
+    digest: str  # SHA-256 over everything that can run: the value for CORTEX_TRUST
+    files: list[str]  # files that can run something, by path in the home
     recorded: list[str]  # what a runtime recorded there: its log, keys and effects
     components: list[str]  # import strings
     endpoints: list[ActingEndpoint]
     log: LogInside | None
-    unreadable: str  # what is wrong with its config.toml, or its log; "" for nothing
+    unreadable: str  # the error in its config.toml or its log; "" for none
+
+
+class WithdrawnDocument(msgspec.Struct):
+    """A home that is not trusted any more."""
+
+    home: str
+    was_trusted: bool
+    recorded: bool  # in its log
 
 
 def acting_document(home: Home) -> ActingDocument:
-    """What would act in *home*.
+    """What *home* would run or connect to.
 
     Raises:
-        TrustError: It cannot be looked at.
+        TrustError: The home cannot be read.
     """
     acting = acting_in(home.path)
     reasons = home.untrusted_because
@@ -86,7 +97,7 @@ def acting_document(home: Home) -> ActingDocument:
 
 
 def acting_lines(document: ActingDocument) -> Iterator[tuple[str, str]]:
-    """What would act, for people: a word and what it is about."""
+    """The same for people: a word and its details."""
     for folder in sorted({path.partition("/")[0] for path in document.files}):
         inside = [f.partition("/")[2] for f in document.files if f.startswith(f"{folder}/")]
         yield folder, ", ".join(inside) or "settings"
@@ -97,11 +108,34 @@ def acting_lines(document: ActingDocument) -> Iterator[tuple[str, str]]:
         yield endpoint.what, endpoint.where + (f" gets {variables}" if variables else "")
     if document.log is not None:
         log = document.log
-        waiting = f"{log.waiting:,} waiting steps and the like, {many(log.deadlines, 'deadline')}"
-        tokens = ", ".join(log.clients) or "nobody"
-        yield "log", f"{many(log.events, 'event')}; {waiting}; tokens of {tokens}"
+        counts = (
+            many(log.events, "event"),
+            many(log.waiting, "waiting request"),
+            many(log.deadlines, "deadline"),
+        )
+        tokens = f"tokens of {', '.join(log.clients)}" if log.clients else "no client has a token"
+        yield "log", "; ".join((*counts, tokens))
     if document.unreadable:
         yield "unreadable", document.unreadable
+
+
+def withdraw_recorded(home: Home) -> tuple[WithdrawnDocument, str]:
+    """Trust *home* no more, and record that in its log.
+
+    The second is why it could not be recorded; "" if it was, or if there was nothing to record.
+
+    Raises:
+        TrustError: The list of trusted homes cannot be changed.
+    """
+    recorded, problem = False, ""
+    if not home.untrusted_because and home.log_path.exists():
+        try:
+            with granting(home) as owner:
+                owner.publish(TrustWithdrawn(home=str(home.path)))
+            recorded = True
+        except CortexError as error:
+            problem = str(error)
+    return WithdrawnDocument(str(home.path), withdraw_trust(home.path), recorded), problem
 
 
 def _endpoints(config: Config) -> Iterator[ActingEndpoint]:
@@ -162,6 +196,6 @@ def _inside(home: Home) -> LogInside:
 
 
 def home_in(folder: Path) -> Path:
-    """The home that *folder* is, or that is in it."""
+    """The home that *folder* is or contains."""
     inside = folder / ".cortex"
     return inside if inside.is_dir() and folder.name != ".cortex" else folder

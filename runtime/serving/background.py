@@ -1,4 +1,4 @@
-"""A hub in a process of its own, which goes on when the command that started it has ended."""
+"""Starts a hub in the background, which continues after the command that started it."""
 
 import contextlib
 import os
@@ -7,25 +7,26 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from cortex.bus import steady_s
 from cortex.runtime.isolation import start_python
 from cortex.runtime.kernel import Home
 
 from .errors import UpFailedError
 from .note import Note, found
 
-SAID = "up.log"  # in the home: what a hub in the background writes
+SAID = "up.log"  # in the home: the output of a hub in the background
 LOOK_S = 0.05
-SHOWN = 2_000  # bytes of it that may hold the reason
-LEAST_FREE = 1 << 20  # bytes on the disk of a home; with less, nothing may have room
+SHOWN = 2_000  # bytes at its end that are searched for the reason
+LEAST_FREE = 1 << 20  # bytes on the disk of a home; with less, nothing may fit
 LONGEST = 1 << 20  # bytes of it that are kept for the next hub
-COMPLAINT = "cortex: "  # before the one line in which a command says why it ends
+COMPLAINT = "cortex: "  # prefix of the line in which a command reports why it ends
 
 
 def start(home: Home, options: Sequence[str], patience_s: float) -> Note:
-    """Start `cortex up` with *options* and wait until it listens; its note comes back.
+    """Start `cortex up` with *options* and wait until it listens; returns its note.
 
     Raises:
-        UpFailedError: It ended, or does not listen after *patience_s*.
+        UpFailedError: The hub ended, or does not listen after *patience_s*.
     """
     path = home.path / SAID
     descriptor, begin = _opened(path)
@@ -34,16 +35,16 @@ def start(home: Home, options: Sequence[str], patience_s: float) -> Note:
             *("-c", _HUB, "up", "--home", str(home.path), *options),
             secrets=os.environ,
             output=descriptor,
-            folder=home.workspace,  # what config.toml names by relative paths is found from there
+            folder=home.workspace,  # relative paths in config.toml start there
             own_session=True,
         )
     finally:
         os.close(descriptor)
     if child.stdin is not None:
-        with contextlib.suppress(OSError):  # it ended: that shows below
+        with contextlib.suppress(OSError):  # it ended, which is reported below
             child.stdin.close()
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
+    deadline = steady_s() + patience_s
+    while steady_s() < deadline:
         note = found(home)
         if note is not None and note.pid in (child.pid, 0):
             return note
@@ -56,9 +57,9 @@ def start(home: Home, options: Sequence[str], patience_s: float) -> Note:
 
 
 def _opened(path: Path) -> tuple[int, int]:
-    """The file for writing behind what is there, and where that ends (bytes).
+    """The file, opened for appending, and its current size in bytes.
 
-    Another hub may write it: one that is up, or that begins at the same moment.
+    Another hub may write it as well: a running one, or one that starts at the same time.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     if os.fstat(descriptor).st_size > LONGEST:
@@ -67,7 +68,7 @@ def _opened(path: Path) -> tuple[int, int]:
 
 
 def _said(path: Path, begin: int) -> str:
-    """The last complaint behind *begin*; the last line where nobody complained."""
+    """The last error line after *begin*; the last line if there is none."""
     try:
         lines = path.read_bytes()[begin:][-SHOWN:].decode(errors="replace").strip().splitlines()
     except OSError:
@@ -76,7 +77,7 @@ def _said(path: Path, begin: int) -> str:
     for line in (complaints or lines)[-1:]:
         return line.removeprefix(COMPLAINT)
     free = shutil.disk_usage(path.parent).free
-    if free < LEAST_FREE:  # what it said had no room either
+    if free < LEAST_FREE:  # its output did not fit either
         return f"its disk has {free >> 10:,} KiB left: free some space, then try again"
     return f"it printed nothing; see {path}"
 

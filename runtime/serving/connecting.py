@@ -1,6 +1,6 @@
-"""The way to a hub: to the one that is up on a home as its owner, or to any by its address."""
+"""Connects to a hub: to a running home's hub as its owner, or to any hub by its address."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,16 +15,16 @@ from cortex.runtime.kernel import Home
 from .errors import HubSilentError, NotUpError
 from .note import found
 
-NAME = "owner"  # the source of what the owner's own programs publish, unless they say otherwise
-AWAY_S = 30.0  # that a client waits for a hub that is away, before it gives up
+NAME = "owner"  # the source of what the owner's own programs publish, by default
+AWAY_S = 30.0  # how long a client waits for an unreachable hub
 
 
 class Hub(msgspec.Struct, frozen=True):
-    """Where a hub is, and what proves to it who comes."""
+    """The address of a hub, and the token for it."""
 
     url: str
     token: str
-    home: Home | None = None  # where it is the hub of a home on this machine
+    home: Home | None = None  # if it is the hub of a home on this machine
 
     def __repr__(self) -> str:
         return f"Hub({self.url})"  # never the token
@@ -32,12 +32,12 @@ class Hub(msgspec.Struct, frozen=True):
     def dial(
         self, name: str = "", vocabulary: Vocabulary | None = None, away_s: float = AWAY_S
     ) -> Client:
-        """A client under *name*; close it when it is no longer wanted.
+        """A client under *name*; close it after use.
 
         Raises:
             HubSilentError: It is the hub of a home, and does not answer.
-            HubAwayError: It cannot be reached.
-            ClientDeniedError: It does not let this client in.
+            HubAwayError: The hub cannot be reached.
+            ClientDeniedError: The hub does not admit this client.
         """
         try:
             return bus.connect(
@@ -51,10 +51,10 @@ class Hub(msgspec.Struct, frozen=True):
 
 
 def hub_of(home: Home) -> Hub:
-    """The hub that is up on *home*, with the owner's token.
+    """The running hub of *home*, with the owner's token.
 
     Raises:
-        NotUpError: None is up.
+        NotUpError: No hub is running.
         KeyFileError: The token cannot be read.
     """
     up = found(home)
@@ -64,12 +64,12 @@ def hub_of(home: Home) -> Hub:
 
 
 @contextmanager
-def connected(home: Home, name: str = NAME) -> Iterator[Client]:
-    """A client of the hub that is up on *home*, with the owner's token, until the block is left.
+def connected(home: Home, name: str = NAME) -> Generator[Client, None, None]:
+    """A client of the running hub of *home*, with the owner's token, until the block is left.
 
     Raises:
-        NotUpError: None is up.
-        HubSilentError: One is, and does not answer.
+        NotUpError: No hub is running.
+        HubSilentError: The hub is running, but does not answer.
     """
     client = hub_of(home).dial(name)
     try:
@@ -90,28 +90,28 @@ def connect(
     key: Path | str | None = None,
     away_s: float = AWAY_S,
 ) -> Client:
-    """A client of a hub that is up; use it in a `with`, or `close` it.
+    """A client of a running hub; use it in a `with`, or `close` it.
 
     Args:
-        hub: Its address, as `cortex up` and `status` print it; or a home, or the folder of one, on
-            which it is up; None for the home that commands in the working folder belong to. The
-            owner of a home needs no token for it.
-        name: What this client calls itself: the source of what it publishes.
-        token: Of an address: what proves who comes, as `cortex client add` shows it once. None,
-            which an unset variable gives, is refused.
-        events: Event classes of its own, which it reads beside those of Cortex.
+        hub: Its address, as `cortex up` and `status` print it; or a home, or its folder,
+            with a running hub; None for the home of commands in the working folder. The
+            owner of a home needs no token.
+        name: The name of this client: the source of what it publishes.
+        token: For an address: proves who the client is; `cortex client add` shows it once. None,
+            as from an unset variable, is refused.
+        events: Event classes of its own, in addition to those of Cortex.
         fingerprint: SHA-256 of the hub's certificate, instead of the one in the address.
-        authority: PEM of whoever signed the hub's certificate, instead of a fingerprint.
+        authority: PEM of the authority that signed the hub's certificate, instead of a fingerprint.
         certificate: PEM of this client's own certificate, with its *key*.
         key: PEM of its private key.
-        away_s: How long a caller waits while the hub is away.
+        away_s: How long a caller waits while the hub is unreachable.
 
     Raises:
-        NotUpError: No hub is up on that home.
-        HubSilentError: One is, and does not answer.
-        HubAwayError: Nobody listens at that address.
-        HubUnverifiedError: Whoever listens there is not the hub that was meant.
-        ClientDeniedError: The hub does not let this client in.
+        NotUpError: No hub is running on that home.
+        HubSilentError: The hub is running, but does not answer.
+        HubAwayError: No hub listens at that address.
+        HubUnverifiedError: Another program or hub than the expected one listens there.
+        ClientDeniedError: The hub does not admit this client.
         UrlError: The address cannot be used; the message says why.
     """
     if isinstance(hub, str) and "://" in hub:

@@ -1,50 +1,49 @@
-"""What goes wrong where a home's runtime is served.
+"""Errors of serving a home's runtime.
 
 CortexError
-└── ServingError             a hub cannot be served, found, or brought to an end
-    ├── NotUpError               no hub is up on the home
+└── ServingError             a hub cannot be served, found, or stopped
+    ├── NotUpError               no hub is running on the home
     ├── AlreadyUpError           another process serves the home, or runs a runtime on it
     ├── FolderError              the folder of a socket is not its owner's alone
     ├── HubSilentError           something holds the home's socket and does not answer
-    └── UpFailedError            `up --background` began, and its hub did not come up
+    └── UpFailedError            `up --background` started a hub that did not come up
 
 LogHeldError (in the log)
 └── HomeHeldError            another process runs a runtime on the home
 """
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 from cortex.runtime.log import LogHeldError
 
-HELD_FOR_HUB = "hub"  # what a hub says of itself to whoever finds the home's log held
+HELD_FOR_HUB = "hub"  # a hub's word for processes that find the home's log held
 _BETWEEN = "a hub that is just starting or ending"
 
 
 class ServingError(CortexError):
-    """A hub cannot be served, found, or brought to an end."""
+    """A hub cannot be served, found, or stopped."""
 
-    exit_code = 4  # the command line's for a home that cannot be used
+    exit_code = 4  # the command line's code for an unusable home
 
 
+@with_fields
 class NotUpError(ServingError):
-    """No hub is up on the home."""
+    """No hub is running on the home."""
 
-    exit_code = 3  # the command line's for what is not there
+    exit_code = 3  # the command line's code for a missing thing
 
-    def __init__(self, home: str) -> None:
-        super().__init__(home)
-        self.home = home
+    home: str
 
-    def __str__(self) -> str:
-        return f"no hub is up on {self.home}: start one with `cortex up`"
+    says = "no hub is up on {home}: start one with `cortex up`"
 
 
+@with_fields
 class AlreadyUpError(ServingError):
     """Another process serves the home, or runs a runtime on it."""
 
-    def __init__(self, home: str, pid: int | None, serving: bool, between: bool = False) -> None:
-        super().__init__(home, pid, serving, between)
-        self.home, self.pid, self.serving = home, pid, serving
-        self.between = between  # whether it is a hub that does not listen yet, or no longer
+    home: str
+    pid: int | None
+    serving: bool
+    between: bool = False  # whether it is a hub that does not listen yet, or no longer
 
     def __str__(self) -> str:
         holder = f"process {self.pid}" if self.pid else "another process"
@@ -58,23 +57,34 @@ class AlreadyUpError(ServingError):
         )
 
 
+@with_fields
 class FolderError(ServingError):
-    """The folder in which a socket is to be is not its owner's alone."""
+    """The folder for a socket is accessible to other users."""
 
-    def __init__(self, folder: str) -> None:
-        super().__init__(folder)
-        self.folder = folder
+    folder: str
 
-    def __str__(self) -> str:
-        return f"{self.folder} holds sockets, and is not yours alone: remove it"
+    says = "{folder} is for your sockets, but others can use it, too: remove it"
 
 
+@with_fields
+class ListenError(ServingError):
+    """An address cannot be listened on."""
+
+    host: str
+    port: int
+    reason: str
+
+    says = (
+        "port {port} of {host} cannot be listened on ({reason}): end what does, or give another one"
+    )
+
+
+@with_fields
 class HubSilentError(ServingError):
     """Something holds the home's socket and does not answer."""
 
-    def __init__(self, home: str, pid: int | None) -> None:
-        super().__init__(home, pid)
-        self.home, self.pid = home, pid
+    home: str
+    pid: int | None
 
     def __str__(self) -> str:
         holder = f"process {self.pid}" if self.pid else "another process"
@@ -84,15 +94,14 @@ class HubSilentError(ServingError):
         )
 
 
+@with_fields
 class UpFailedError(ServingError):
     """A hub was started in the background and did not come up."""
 
-    def __init__(self, home: str, said: str) -> None:
-        super().__init__(home, said)
-        self.home, self.said = home, said
+    home: str
+    said: str
 
-    def __str__(self) -> str:
-        return f"the hub of {self.home} did not come up: {self.said}"
+    says = "the hub of {home} did not come up: {said}"
 
 
 class HomeHeldError(LogHeldError):

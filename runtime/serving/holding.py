@@ -1,4 +1,4 @@
-"""What a client holds at the hub, for `cortex client show`: on disk, and while it is connected."""
+"""A client's data at the hub, for `cortex client show`: on disk, and while it is connected."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -17,7 +17,7 @@ from .connecting import connected
 from .note import found
 
 PATIENCE_S = 10.0
-NEAR = 0.8  # of a limit
+NEAR = 0.8  # share of a limit
 
 
 class HeldSubscriptionRow(msgspec.Struct, kw_only=True):
@@ -26,20 +26,20 @@ class HeldSubscriptionRow(msgspec.Struct, kw_only=True):
     name: str
     kind: str  # ordered or work
     cursor: int
-    lag: int  # events of the log after the cursor (ordered), or that wait (work)
+    lag: int  # events of the log after the cursor (ordered), or waiting events (work)
 
 
 class HeldDeadlineRow(msgspec.Struct, kw_only=True):
-    """An event that a client left to be recorded at its time."""
+    """A deadline that a client has set."""
 
     name: str
     topic: str
     at: str  # UTC
-    source: str  # in whose name
+    source: str  # the name it was set under
 
 
 class HeldAnnouncementRow(msgspec.Struct, kw_only=True):
-    """What a client announced."""
+    """An announcement of a client."""
 
     kind: str
     name: str
@@ -47,14 +47,14 @@ class HeldAnnouncementRow(msgspec.Struct, kw_only=True):
 
 
 class HeldLeaseRow(msgspec.Struct, kw_only=True):
-    """Work that a client has taken."""
+    """Work that a client has leased."""
 
     subscription: str
     position: int
 
 
 class HeldConnectionRow(msgspec.Struct, kw_only=True):
-    """A program of a client that is connected."""
+    """A connected program of a client."""
 
     name: str
     carrier: str
@@ -62,8 +62,8 @@ class HeldConnectionRow(msgspec.Struct, kw_only=True):
     connections: int
     since: str  # UTC
     answers: list[str]  # topics of queries
-    questions: int  # that wait for its answer
-    blobs: int  # that it is putting
+    questions: int  # questions that wait for its answer
+    blobs: int  # unfinished blobs
     blob_bytes: int
 
 
@@ -71,15 +71,15 @@ class LimitRow(msgspec.Struct, kw_only=True):
     """How near a client is to one of its limits."""
 
     limit: str  # key of [limits]
-    used: int | msgspec.UnsetType = msgspec.UNSET  # absent for a rate, which nobody keeps
-    most: int  # 0 for no bound
-    near: bool  # over four fifths of it are used
-    reached: int = 0  # how often it wanted more
-    last: str = ""  # UTC, when it did
+    used: int | msgspec.UnsetType = msgspec.UNSET  # absent for a rate, which is not stored
+    most: int  # 0 for no limit
+    near: bool  # more than four fifths are used
+    reached: int = 0  # how often it reached the limit
+    last: str = ""  # UTC, the last time
 
 
 class HeldDocument(msgspec.Struct, kw_only=True):
-    """All that a client has at the hub, and that goes when it is revoked."""
+    """All data of a client at the hub; revoking the client removes it."""
 
     subscriptions: list[HeldSubscriptionRow]
     deadlines: list[HeldDeadlineRow]
@@ -103,12 +103,12 @@ class _Present(msgspec.Struct):
 
 
 def held_by(home: Home, name: str, given: GrantGiven | None = None) -> HeldDocument:
-    """What the client *name* has at the hub of *home*, which is asked where it is up.
+    """The data of the client *name* at the hub of *home*; asks the hub if it is running.
 
     Args:
         home: The home.
         name: The client's.
-        given: Its grant, to say how near its limits it is.
+        given: Its grant, for the comparison with its limits.
 
     Raises:
         LogError: The log cannot be read.
@@ -139,7 +139,7 @@ def _limits(home: Home, given: GrantGiven, counts: dict[str, int]) -> list[Limit
     try:
         configured = Config.load(home).limits
     except CortexError:
-        configured = Limits()  # what is wrong with the settings is said where they are used
+        configured = Limits()  # errors in the settings are reported where they are used
     limits: dict[str, int] = msgspec.structs.asdict(configured.but(given.limits))
     rows = {key: _row(key, counts[key], most) for key, most in limits.items() if key in counts}
     with History.open(home) as history:
@@ -158,7 +158,7 @@ def _row(key: str, used: int | msgspec.UnsetType, most: int) -> LimitRow:
 
 
 def held_lines(held: HeldDocument) -> Iterator[tuple[str, str]]:
-    """What is shown of it: a word, and what belongs to it."""
+    """The lines to show: a word, and its details."""
     counted = [
         f"{each.limit} {each.used:,} of {_most(each.most)}"
         for each in held.limits

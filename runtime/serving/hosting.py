@@ -1,4 +1,4 @@
-"""Components of one process on the hub of another."""
+"""Hosts components of this process on the hub of another."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from cortex.runtime.kernel import Component, Entry, Worker
 
 from .connecting import Hub
 
-PATIENCE_S = 5.0  # that a handler may take to its end
+PATIENCE_S = 5.0  # time for a handler to finish
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def hosted(
     Raises:
         ManifestError: One of them cannot be loaded.
         HubAwayError: The hub cannot be reached.
-        ClientDeniedError: It does not let this client in.
+        ClientDeniedError: The hub does not admit this client.
         NotReadyError: A component did not start.
     """
     with hub.dial(name) as client:

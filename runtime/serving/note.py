@@ -1,7 +1,7 @@
-"""The note that a served home carries: who serves it, since when, and where it listens.
+"""The note in a served home: which process serves it, since when, and at which addresses.
 
-The note says where to knock; whether somebody is there, only the socket says. So a note that a
-killed hub left behind fools nobody, and a process id is never taken from a file alone.
+The note has the address; only the socket shows whether a hub listens. So a note that a
+killed hub left does no harm, and a process id is never taken from a file alone.
 """
 
 import contextlib
@@ -20,23 +20,23 @@ from .errors import FolderError
 
 FILE = "up.json"
 SOCKET = "bus.sock"
-LONGEST_PATH = 100  # bytes of a socket's path that every system takes
-KNOCK_S = 5.0  # a listener with a full backlog is there, and is slow
+LONGEST_PATH = 100  # bytes of a socket's path that every system allows
+KNOCK_S = 5.0  # a listener with a full backlog is slow
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Who serves a home."""
+    """The process that serves a home."""
 
     pid: int
     url: str  # on this machine: ipc://...
-    urls: tuple[str, ...]  # wherever else it listens
+    urls: tuple[str, ...]  # its other addresses
     since_ns: int
     version: str  # of Cortex
     fingerprint: str = ""  # SHA-256 of the certificate shown on tls+tcp://
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Every URL, as clients write it: with the fingerprint that they know the hub by."""
+        """All URLs, as clients write them: with the fingerprint of the hub."""
         return tuple(
             f"{url}#{self.fingerprint}" if url.startswith("tls") and self.fingerprint else url
             for url in (self.url, *self.urls)
@@ -44,7 +44,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def write(home: Home, note: Note) -> None:
-    """Leave *note* in the home, whole or not at all."""
+    """Write *note* to the home, atomically."""
     path = home.path / FILE
     fresh = path.with_name(f"{FILE}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -54,14 +54,14 @@ def write(home: Home, note: Note) -> None:
 
 
 def remove(home: Home, of: int | None = None) -> None:
-    """Take the note back; with a process id, only where it is the note *of* that process."""
+    """Remove the note; with a process id, only the note *of* that process."""
     if of is not None and (note := read(home)) is not None and note.pid != of:
         return
     (home.path / FILE).unlink(missing_ok=True)
 
 
 def read(home: Home) -> Note | None:
-    """The note in the home; None where there is none that can be read."""
+    """The note in the home; None if there is none that can be read."""
     try:
         return msgspec.json.decode((home.path / FILE).read_bytes(), type=Note)
     except (OSError, msgspec.MsgspecError):
@@ -69,26 +69,26 @@ def read(home: Home) -> Note | None:
 
 
 def found(home: Home) -> Note | None:
-    """The note of the hub that is up on *home*, with its real process id; None where none is."""
+    """The note of the running hub of *home*, with its real process id; None if there is none."""
     pid = holder(socket_path(home))
     if pid is None:
         return None
-    note = read(home)  # now: it is written before anybody listens
-    if note is None:  # it was deleted; the socket is there all the same
+    note = read(home)  # after the check: it is written before the hub listens
+    if note is None:  # it was deleted, but the socket exists
         return Note(pid, url_of(home), (), 0, "")
     return msgspec.structs.replace(note, pid=pid or note.pid)
 
 
 def url_of(home: Home) -> str:
-    """Where the home's own clients find its hub."""
+    """The address of the hub for the home's own clients."""
     return f"ipc://{socket_path(home)}"
 
 
 def socket_path(home: Home) -> Path:
-    """The socket of a home: in it, or under a folder of the user's where its path is too long.
+    """The socket of a home: in it, or in a folder of the user's if its path is too long.
 
     Raises:
-        FolderError: That folder belongs to somebody else.
+        FolderError: That folder belongs to another user.
     """
     path = home.path / SOCKET
     if len(os.fsencode(path)) <= LONGEST_PATH:
@@ -98,15 +98,15 @@ def socket_path(home: Home) -> Path:
 
 
 def holder(path: Path) -> int | None:
-    """Process id of who listens on the socket at *path*; 0 where the system does not say.
+    """Process id of the listener on the socket at *path*; 0 if the system does not tell.
 
-    None where nobody does.
+    None if no process listens.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knock:
         knock.settimeout(KNOCK_S)
         try:
             knock.connect(os.fspath(path))
-        except (TimeoutError, BlockingIOError):  # it is there, and its backlog is full
+        except (TimeoutError, BlockingIOError):  # it listens, but its backlog is full
             return 0
         except OSError:
             return None
@@ -114,7 +114,7 @@ def holder(path: Path) -> int | None:
         if option is None:
             return 0
         with contextlib.suppress(OSError):
-            # Whoever called `listen`, as the kernel knows it: no file can lie about that.
+            # The process that called `listen`, from the kernel, so that no file can forge it.
             said = knock.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size)
             pid: int = _CREDENTIALS.unpack(said)[0]
             return pid
@@ -127,7 +127,7 @@ def _short_folder() -> Path:
     folder = base / ("cortex" if runtime else f"cortex-{os.geteuid()}")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()
-    # In a folder that all may write anybody could have laid it, or open it.
+    # In a folder that all users may write, any of them could create or open it.
     if status.st_uid != os.geteuid() or status.st_mode & 0o077 or folder.is_symlink():
         raise FolderError(str(folder))
     return folder

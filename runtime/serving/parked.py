@@ -1,14 +1,14 @@
-"""Events that a component gave up, until they are tried again or dropped: a fold over the log."""
+"""Parked events, until they are retried or dropped: a fold over the log."""
 
 import msgspec
 
-from cortex.bus import Filter, Standing
+from cortex.bus import Filter, SubscriptionState
 from cortex.bus.events import ComponentDrop, ComponentFailed, ComponentRetry
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import iso
 from cortex.runtime.projections import Selection
 
-RESUMABLE = ("halted", "paused")  # executions that may wait for what a step failed of
+RESUMABLE = ("halted", "paused")  # executions that may wait for the event of a failed step
 PARKED = Selection(topics=("component.failed", "component.retry", "component.drop"))
 
 
@@ -21,14 +21,14 @@ class ParkedEvent(msgspec.Struct):
     reason: str
     attempts: int
     since: str  # UTC
-    execution: str = ""  # the one it serves
+    execution: str = ""  # the execution that it belongs to
     key: str = ""
     retry: bool = False  # whether `cortex events retry` reaches it
-    remedy: str = ""  # what to do about it
+    remedy: str = ""  # what to do
 
 
 def parked_of(history: History) -> list[ParkedEvent]:
-    """Those that are parked now, in the order of the log."""
+    """The currently parked events, in the order of the log."""
     found: dict[tuple[str, int], ParkedEvent] = {}
     for record in history.select(PARKED):
         match history.event(record):
@@ -55,7 +55,7 @@ def parked_of(history: History) -> list[ParkedEvent]:
     return sorted(found.values(), key=lambda each: (each.position, each.component))
 
 
-def _remedy(history: History, event: ParkedEvent, standing: Standing | None) -> str:
+def _remedy(history: History, event: ParkedEvent, standing: SubscriptionState | None) -> str:
     if event.retry:
         return f"cortex events retry {event.position}"
     drop = f"cortex events drop {event.position}"

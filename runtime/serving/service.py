@@ -1,11 +1,10 @@
-"""A home's runtime, open to other processes and other machines."""
+"""Serves a home's runtime to other processes and machines."""
 
 import contextlib
 import os
 import socket
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -17,17 +16,18 @@ from cortex.runtime.access import HubAccess, client_authority, hub_certificate, 
 from cortex.runtime.kernel import VERSION, Component, Entry, Home, Runtime
 from cortex.runtime.log import EventLog, LogHeldError
 from cortex.runtime.processes import compile_home
+from cortex.runtime.subjects import stored_log
 
 from .errors import HELD_FOR_HUB, AlreadyUpError, NotUpError
 from .note import Note, found, remove, url_of, write
 
-# While a hub is up: files start something, and processes are compiled and knowledge is indexed
-# when they change.
+# Only with a running hub: changed files start executions, and processes are compiled and knowledge
+# is indexed when they change.
 FILE_WATCHER = "cortex.actors.managers:FileWatchManager"
 PROCESS_WATCHER = "cortex.actors.managers:ProcessWatchManager"
 KNOWLEDGE_WATCHER = "cortex.actors.managers:KnowledgeWatchManager"
 TLS = "tls+tcp://"
-ROWS_TOLD = 1_000  # of those that are not as the hub has them
+ROWS_TOLD = 1_000  # rows that differ from the hub's state
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # no names of this machine, so in no certificate
 VARIABLE = "NOTIFY_SOCKET"
 
@@ -38,12 +38,12 @@ class Service:
     """Serves the hub of one home; use it as a context manager.
 
     Args:
-        home: Made where it is missing.
-        listen: Addresses beside the home's own socket.
-        insecure: Whether tcp:// on loopback, which is not encrypted, is meant.
-        certificate: Shown on tls+tcp:// instead of the hub's own: PEM, with its key.
-        components: Instead of those that the home's config.toml adds to those of Cortex.
-        clock: Where the hub's time comes from.
+        home: Created if it is missing.
+        listen: Addresses in addition to the home's own socket.
+        insecure: Must be True for tcp:// on loopback, which is not encrypted.
+        certificate: Used for tls+tcp:// instead of the hub's own: PEM, with its key.
+        components: Used instead of the built-in and configured components.
+        clock: The hub's clock.
     """
 
     def __init__(
@@ -67,28 +67,29 @@ class Service:
 
     @property
     def note(self) -> Note:
-        """Where it listens.
+        """The note with its addresses.
 
         Raises:
-            NotUpError: It is not entered.
+            NotUpError: The service is not entered.
         """
         if self._note is None:
             raise NotUpError(str(self._home.path))
         return self._note
 
     def check(self) -> None:
-        """Look whether this process still owns the home.
+        """Check that this process still owns the home.
 
         Raises:
-            LogLostError: It may not; whoever serves ends, and records nothing more.
+            LogLostError: It may not own it: the server must end, and record nothing more.
         """
-        if self._runtime is not None and isinstance(self._runtime.log, EventLog):
-            self._runtime.log.check_owner()
+        log = stored_log(self._runtime.log) if self._runtime is not None else None
+        if isinstance(log, EventLog):
+            log.check_owner()
 
     def __enter__(self) -> Self:
         """Start the runtime, compile the processes of the home, then listen.
 
-        A source that does not compile is recorded as `process.rejected`, and keeps nothing else.
+        A source that does not compile is recorded as `process.rejected`, and affects nothing else.
 
         Raises:
             AlreadyUpError: Another process serves the home, or runs a runtime on it.
@@ -100,12 +101,7 @@ class Service:
             self._open = opened.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open.close()
         self._note = None
 
@@ -121,9 +117,9 @@ class Service:
         urls = tuple(
             server.listen(url, tls=tls, insecure=self._insecure, waits=True) for url in self._listen
         )
-        runtime.start()  # after those, so that a port in use is said at once
+        runtime.start()  # after those, so that a port in use is reported at once
         if self._components is None:
-            _compile(home, runtime)  # before anybody says what happened: that is answered by them
+            _compile(home, runtime)  # before clients can publish triggers for these processes
             runtime.add(FILE_WATCHER)
             if runtime.config.processes.watch:
                 runtime.add(PROCESS_WATCHER)
@@ -136,7 +132,7 @@ class Service:
         opened.callback(runtime.hub.unanswer, RuntimeGet)
         write(home, self._note)
         opened.callback(remove, home, os.getpid())
-        server.listen(self._note.url)  # late: whoever gets an answer there finds all the rest
+        server.listen(self._note.url)  # last: a client that gets an answer there finds all ready
         server.take()
 
     def _opened(self, home: Home, opened: contextlib.ExitStack) -> Runtime:
@@ -153,7 +149,7 @@ class Service:
         return runtime
 
     def _tls(self, home: Home) -> tuple[ServerTls | None, str]:
-        """What tls+tcp:// shows, and its fingerprint; nothing where nobody listens so."""
+        """The certificate of tls+tcp:// and its fingerprint; empty without such an address."""
         hosts = [urlsplit(u).hostname or "" for u in self._listen if u.startswith(TLS)]
         if not hosts:
             return None, ""
@@ -185,7 +181,7 @@ class Service:
 
 
 def _compile(home: Home, runtime: Runtime) -> None:
-    """Enter the processes of *home* in the table; what is wrong with one stops nobody else."""
+    """Compile the processes of *home*; an error in one does not affect the others."""
     try:
         found = compile_home(home, runtime.client("processes"), runtime.blobs, relink=True)
     except (AskTimeoutError, OSError) as error:
@@ -196,11 +192,11 @@ def _compile(home: Home, runtime: Runtime) -> None:
 
 
 def tell_systemd(state: str) -> None:
-    """Say *state*, such as "READY=1"; nothing where nobody wants to know."""
+    """Report *state*, such as "READY=1", to systemd; does nothing without it."""
     path = os.environ.get(VARIABLE, "")
     if not path:
         return
-    if path.startswith("@"):  # in the abstract namespace
+    if path.startswith("@"):  # abstract namespace
         path = "\0" + path[1:]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as knock, contextlib.suppress(OSError):
         knock.sendto(state.encode(), path)

@@ -1,4 +1,4 @@
-"""What moves with a log's events and does not fit them, for people."""
+"""Reports cursors, work, deadlines and receipts that do not fit a log's events, for people."""
 
 from collections.abc import Iterator
 
@@ -11,25 +11,25 @@ UNKNOWN = "they were changed since the log was closed, and no copy of what they 
 
 
 class StateRow(msgspec.Struct):
-    """One row that is not what it was, or that the events contradict."""
+    """One row that changed, or that the events contradict."""
 
     table: str
     row: str
-    what: str  # "changed", "added", "removed", or what contradicts it
+    what: str  # "changed", "added", "removed", or the contradiction
     was: dict[str, str] = {}
     now: dict[str, str] = {}
-    becomes: str = ""  # where the events say what it has to be
+    becomes: str = ""  # the correct value, if the events determine it
 
 
 class StateDocument(msgspec.Struct):
-    """Whether what moves with a log's events fits them."""
+    """Whether cursors, work, deadlines and receipts fit the log's events."""
 
     fits: bool
     summary: str = FITS
     rows: list[StateRow] = []
-    copied: bool = False  # what it was at the last close is known
-    up: bool = False  # a hub is up: what it goes by is compared with what is on disk
-    compared: bool = True  # False: the log was not closed in good order, and no hub is up
+    copied: bool = False  # there is a copy from the last close
+    up: bool = False  # a hub is running: its state is compared with the disk
+    compared: bool = True  # False: the log was not closed cleanly, and no hub is running
 
     @property
     def lines(self) -> list[str]:
@@ -38,15 +38,15 @@ class StateDocument(msgspec.Struct):
 
 
 class MendedDocument(msgspec.Struct):
-    """What was put right."""
+    """The result of a repair."""
 
-    how: str  # "restored" or "accepted"; empty where nothing had to be
+    how: str  # "restored" or "accepted"; empty if nothing had to be repaired
     done: str  # how many rows of which table were changed
-    mended: list[str] = []  # what the events determined
+    mended: list[str] = []  # corrections that the events determined
 
 
 def state_document(report: StateReport, live: tuple[str, ...] | None) -> StateDocument:
-    """What a look at a log gave; *live* says what its hub has otherwise, None where none is up."""
+    """The report of a check; *live*: differences from a running hub's state, or None."""
     rows = [_changed(each) for each in report.differences]
     rows += [_contradicted(each) for each in report.mendings]
     rows += [_astray(name) for name in live or ()]
@@ -62,7 +62,7 @@ def state_document(report: StateReport, live: tuple[str, ...] | None) -> StateDo
 
 
 def mended_document(done: Mended) -> MendedDocument:
-    """What `mend` did."""
+    """The report of a repair."""
     mended = [_line(_contradicted(each)) for each in done.mendings]
     return MendedDocument(done.how, summary(list(done.differences)), mended)
 

@@ -1,4 +1,4 @@
-"""Ending the hub of a home from outside, in good order or by force."""
+"""Stops the hub of a home from another process, by request or by force."""
 
 import contextlib
 import os
@@ -6,25 +6,26 @@ import select
 import signal
 import time
 
+from cortex.bus import steady_s
 from cortex.runtime.kernel import Home
 
 from .errors import HubSilentError, NotUpError
 from .note import found, holder, remove, socket_path
 
-LOOK_S = 0.05  # where the system cannot tell us of a process's end
+LOOK_S = 0.05  # if the system cannot report a process's end
 
 
 def stop(home: Home, patience_s: float, *, kill: bool = False) -> int:
-    """End the hub of *home* and wait until its process is gone; that process's id comes back.
+    """Stop the hub of *home* and wait until its process is gone; returns the process id.
 
     Args:
-        home: Whose hub it is.
-        patience_s: How long it may take, first in good order and, with *kill*, by force.
-        kill: Kill it where it does not end by itself; what it acknowledged is kept.
+        home: The home of the hub.
+        patience_s: How long to wait for a clean stop and then, with *kill*, for the kill.
+        kill: Kill it if it does not end by itself; acknowledged events are kept.
 
     Raises:
-        NotUpError: None is up.
-        HubSilentError: It did not end in time, or its process cannot be told.
+        NotUpError: No hub is running.
+        HubSilentError: It did not end in time, or its process is unknown.
     """
     note = found(home)
     if note is None:
@@ -33,7 +34,7 @@ def stop(home: Home, patience_s: float, *, kill: bool = False) -> int:
         raise HubSilentError(str(home.path), None)
     process = _Process(note.pid)
     try:
-        # The id may have gone to another process before we held on to it.
+        # The id may belong to another process by now.
         if holder(socket_path(home)) != note.pid:
             raise NotUpError(str(home.path))
         process.tell(signal.SIGTERM)
@@ -51,7 +52,7 @@ def stop(home: Home, patience_s: float, *, kill: bool = False) -> int:
 
 
 class _Process:
-    """Another process, held on to so that its id means no other one meanwhile."""
+    """Another process, held by a pidfd, if there are any, so that its id is not reused."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -70,11 +71,11 @@ class _Process:
 
     def gone_within(self, seconds: float) -> bool:
         if self._descriptor is not None:
-            # Not `kill(pid, 0)`: it still finds one that has ended and is not yet waited for.
+            # Not `kill(pid, 0)`: it also finds one that has ended and is not reaped yet.
             ended, _, _ = select.select([self._descriptor], [], [], seconds)
             return bool(ended)
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        deadline = steady_s() + seconds
+        while steady_s() < deadline:
             try:
                 os.kill(self._pid, 0)
             except ProcessLookupError:

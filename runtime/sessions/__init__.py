@@ -1,4 +1,4 @@
-"""A home as a program works with it: its hub or a runtime, its sources, and rehearsals."""
+"""Sessions: how a program works with a home, through its hub or a runtime of its own."""
 
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
         UnwritableError,
         WaitingError,
     )
-    from .front import Front, ProgressView
+    from .front import CONTINUE, EDIT, STEP, Front, ProgressView
     from .gate_answers import AnsweredDocument, answer_gate, asked_by_gate
-    from .goal_actions import ActionItem, actions_of
-    from .goals import NO_MODEL, GoalOptions, goal_step, proposal
-    from .home_registry import knowledge_roots, knowledge_topics, symbols_of, topics_of
+    from .goals.goal_actions import ActionItem, actions_of
+    from .goals.goals import NO_MODEL, GoalOptions, goal_step, proposal
     from .inputs import edited_inputs, inputs_of, mask_of, pairs_of, refuse_secrets, scalar, typed
     from .listing import FoundExecution, matching_executions, newest_executions, standing_document
     from .progress import Progress, in_order
@@ -30,16 +29,19 @@ if TYPE_CHECKING:
     from .rehearsal import DryRunDocument, GateReport, StepReport
     from .session import Ending, Session
     from .settlements import settlement_of, step_settlement
-    from .source_gates import gates_of_sources
-    from .sources import is_path, source_at, sources_of
-    from .starting import RunOptions, start
-    from .submitter import compiled_history
+    from .sources.home_registry import knowledge_roots, knowledge_topics, symbols_of, topics_of
+    from .sources.sources import gates_of_sources, is_path, source_at, sources_of
+    from .sources.submitter import compiled_history
+    from .starting import RunOptions, fork, matched, start
     from .untaken import untaken_action, waiting_for
 else:
     lazily(__name__)
 
 __all__ = [
+    "CONTINUE",
+    "EDIT",
     "NO_MODEL",
+    "STEP",
     "ActionItem",
     "Ailments",
     "AnsweredDocument",
@@ -68,6 +70,7 @@ __all__ = [
     "compiled_history",
     "dry_run",
     "edited_inputs",
+    "fork",
     "gates_of_sources",
     "goal_step",
     "in_order",
@@ -76,6 +79,7 @@ __all__ = [
     "knowledge_roots",
     "knowledge_topics",
     "mask_of",
+    "matched",
     "matching_executions",
     "newest_executions",
     "pairs_of",

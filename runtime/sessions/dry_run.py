@@ -1,4 +1,4 @@
-"""What a process would ask, and of whom, without doing it."""
+"""A dry run: the requests that a process would make, without making them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -8,11 +8,11 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface
 from cortex.runtime.processes.catalog import Catalog
 
-from .home_registry import announced_elsewhere, listed_tools, preferred_for
 from .inputs import inputs_of, refuse_wrong
 from .rehearsal import DryRunDocument, Rehearsal, stage_of
 from .session import Session
-from .sources import is_path
+from .sources.home_registry import announced_elsewhere, listed_tools, preferred_for
+from .sources.sources import is_path
 
 
 def dry_run(
@@ -24,15 +24,15 @@ def dry_run(
     workspace: Path = Path(),
     opened: Callable[[Home], AbstractContextManager[Session]] = Session.open,
 ) -> DryRunDocument:
-    """What a process would do; no model is called, and nothing is recorded.
+    """Rehearse a process; no model is called, and nothing is recorded.
 
     Args:
-        home: Has to be trusted.
+        home: Must be trusted.
         process: Its name, an interface or a file.
-        pairs: Inputs as they are typed; required ones may be missing.
-        goal: What the work is for; empty for what the process says.
+        pairs: Inputs as typed; required ones may be missing.
+        goal: What the work is for; empty for the goal of the process.
         workspace: The folder that the work is about.
-        opened: Opens the session in which it is asked, on a home that is thrown away.
+        opened: Opens the session of the rehearsal, on a temporary home.
 
     Raises:
         ArgumentError: An input does not fit.

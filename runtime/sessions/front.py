@@ -1,11 +1,17 @@
-"""How a session reaches whoever works with it: a person at a terminal, a program, or nobody."""
+"""The interface between a session and its user: a person at a terminal, a program, or nobody."""
 
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cortex.bus import Event, Recorded
 from cortex.bus.events import ModelInvoke
 from cortex.runtime.executions.view import ExecutionDocument, LiveState
+
+if TYPE_CHECKING:
+    from cortex.runtime.executions.view import DebugDocument  # not needed by most commands
+
+# What a person at a breakpoint wants; "" leaves the execution paused.
+STEP, CONTINUE, EDIT = "step", "continue", "edit"
 
 
 class ProgressView(AbstractContextManager[object], Protocol):
@@ -16,9 +22,9 @@ class ProgressView(AbstractContextManager[object], Protocol):
 
 
 class Front:
-    """What a session tells and asks. This one tells nothing and has no answer."""
+    """Shows reports of a session and answers its questions. This one shows and answers nothing."""
 
-    quiet = True  # nothing watches an execution, so that what it waits for is told
+    quiet = True  # shows no progress, so a wait is reported separately
 
     def check(self) -> None:
         """Return at once unless somebody ended the work.
@@ -45,16 +51,32 @@ class Front:
         document: ExecutionDocument,  # noqa: ARG002  # nobody is there
         question: str,  # noqa: ARG002  # nobody is there
     ) -> str:
-        """What a person says to the question of a gate: "approved" or "denied".
+        """A person's answer to the question of a gate: "approved" or "denied".
 
         Returns:
-            "" where nobody is there.
+            "" if nobody can be asked.
 
         Raises:
             LeftOpenError: The person leaves the question open.
             Terminated: SIGTERM came.
         """
         return ""
+
+    def breakpoint_answer(self, document: "DebugDocument") -> str:  # noqa: ARG002  # nobody is there
+        """What a person wants at a breakpoint: STEP, CONTINUE, EDIT, or "" for none of them."""
+        return ""
+
+    def edited_prompt(self, before: str) -> str:
+        """The text of a prompt after a person changed it.
+
+        Raises:
+            RefusedError: They did not.
+        """
+        return before
+
+    def agrees(self, question: str) -> bool:  # noqa: ARG002  # nobody is there
+        """Whether a person says yes to *question*."""
+        return False
 
     def model_answer(self, asked: ModelInvoke, prompt: str) -> str:  # noqa: ARG002  # nobody is there
         """What a person answers in a model's place; as `gate_answer`."""

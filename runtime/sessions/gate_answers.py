@@ -1,12 +1,11 @@
-"""A person answers a gate as the client whose token they have, at the hub of any home."""
+"""Answers a gate for a person, as the client of their token, at the hub of any home."""
 
-import time
 from collections.abc import Iterator
 from contextlib import closing
 
 import msgspec
 
-from cortex.bus import Client, Event, Feed, Recorded
+from cortex.bus import Client, Event, Feed, Recorded, steady_s
 from cortex.bus.events import (
     ExecutionHalted,
     ExecutionPaused,
@@ -21,8 +20,8 @@ from cortex.runtime.projections import STREAM
 
 from .errors import WaitingError
 
-HEARD_S = 60.0  # within which an answer comes to its execution
-JUDGED_S = 10.0  # within which its gate says what it makes of it, where that can be seen
+HEARD_S = 60.0  # within which an answer must reach its execution
+JUDGED_S = 10.0  # within which its gate must evaluate it, if this client can see that
 TURN_S = 0.5
 _ENDS = ("completed", "failed", "cancelled")
 
@@ -34,7 +33,7 @@ class AnsweredDocument(msgspec.Struct):
     gate: str
     question: str
     answer: str  # "approved" or "denied"
-    by: str  # as the hub authenticated whoever gave it
+    by: str  # its author, as authenticated by the hub
 
 
 def answer_gate(client: Client, execution_id: str, answer: str, note: str = "") -> AnsweredDocument:
@@ -54,12 +53,12 @@ def answer_gate(client: Client, execution_id: str, answer: str, note: str = "") 
 
 
 def asked_by_gate(client: Client, execution_id: str) -> tuple[ExecutionPaused, int]:
-    """The pause with which the execution asks, and the position up to which that was looked for.
+    """The pause of the open question, and the log position up to which this read.
 
-    An answer that says so is refused where something else is asked since.
+    An answer with that position is refused if another question came later.
 
     Raises:
-        RefusedError: It asks nothing that this client can see.
+        RefusedError: There is no question that this client can see.
     """
     asked: ExecutionPaused | None = None
     seen = client.head  # before the reading: what is said during it may be missed
@@ -80,14 +79,14 @@ def asked_by_gate(client: Client, execution_id: str) -> tuple[ExecutionPaused, i
 
 def _taken(client: Client, feed: Feed, said: ExecutionResume, at: int) -> str:
     """Who answered, once the gate took it."""
-    by, deadline = "", time.monotonic() + HEARD_S
-    while time.monotonic() < deadline:
+    by, deadline = "", steady_s() + HEARD_S
+    while steady_s() < deadline:
         for record, event in _of(client, feed.next(TURN_S), said.execution_id, at):
             match event:
                 case ExecutionRefused() if record.causation == at:
                     raise RefusedError(event.reason)
                 case ExecutionResumed() if not by:
-                    by, deadline = event.by, min(deadline, time.monotonic() + JUDGED_S)
+                    by, deadline = event.by, min(deadline, steady_s() + JUDGED_S)
                 case ExecutionPaused() if by and event.gate == said.gate:
                     raise WaitingError(said.execution_id, event.question)
                 case GateEvaluated(outcome="passed") | GateEvaluated(outcome="failed") if by:
@@ -97,7 +96,7 @@ def _taken(client: Client, feed: Feed, said: ExecutionResume, at: int) -> str:
                 case _:
                     pass
     if by:
-        return by  # what the gate made of it is not shown to this client
+        return by  # this client may not see the evaluation
     raise RefusedError(f"the answer was recorded, but there was no result within {HEARD_S:g} s")
 
 

@@ -1,4 +1,4 @@
-"""Inputs as a person writes them: NAME=VALUE, or a file with a map; and what a process takes."""
+"""Reads inputs that a person writes, NAME=VALUE or a file with a map, for a process."""
 
 import json
 import tomllib
@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 
 from cortex.bus import CortexError
-from cortex.runtime.executions import checked_inputs
+from cortex.runtime.executions import breakpoint_places, checked_inputs, unknown_step
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Config, Home, mask_for
-from cortex.runtime.processes import Field, LinkedProcess, did_you_mean, listed
+from cortex.runtime.processes import Field, LinkedProcess
 from cortex.runtime.secrets import Mask
 
 from .errors import ArgumentError
 
 _JSON = frozenset(("integer", "number", "boolean", "list", "map"))
 _ARTICLE = {"integer": "an"}
-LARGEST_FILE_BYTES = 200_000  # an event's body, which the inputs become a part of, has a bound
+LARGEST_FILE_BYTES = 200_000  # the inputs become part of an event's body, which is bounded
 
 
 def pairs_of(texts: Iterable[str], what: str) -> dict[str, str]:
@@ -52,7 +52,7 @@ def inputs_of(
     given |= {name: typed(name, value, types.get(name, "string")) for name, value in pairs.items()}
     for name, value in given.items():
         if types.get(name) == "path" and isinstance(value, str):
-            # The execution may run elsewhere, and go on another day.
+            # The execution may run in another folder, and continue another day.
             given[name] = str(Path(value).expanduser().absolute())
     return given
 
@@ -101,21 +101,12 @@ def refuse_breaks(process: LinkedProcess, breaks: Sequence[str], called: str = "
     """See that *process*, *called* so, has every step before which a pause is asked for.
 
     Raises:
-        ArgumentError: It does not; the message has the nearest name.
+        NotFoundError: It does not; the message has the nearest name.
     """
-    names = [step.id for step in process.steps]
-    names += [
-        each.name
-        for step in process.steps
-        if step.goal is not msgspec.UNSET
-        for each in step.goal.grants
-    ]
+    places = breakpoint_places(process)
     for name in breaks:
-        if name not in names:
-            meant = did_you_mean(name, names, f"it has {listed(names)}")
-            raise ArgumentError(
-                f"{called or process.name} has no step {name!r}: {meant}", "--break"
-            )
+        if name not in places:
+            raise unknown_step(called or process.name, name, places)
 
 
 def mask_of(home: Home) -> Mask:
@@ -148,7 +139,7 @@ def typed(name: str, value: str, kind: str) -> Any:
     """*value* as an input of type *kind*.
 
     Raises:
-        ArgumentError: It is none.
+        ArgumentError: It does not have that type.
     """
     if kind not in _JSON:
         return value
@@ -189,7 +180,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > LARGEST_FILE_BYTES:
             raise ArgumentError(
-                f"{file} has over {LARGEST_FILE_BYTES:,} bytes: hand over a path as an input"
+                f"{file} has over {LARGEST_FILE_BYTES:,} bytes: pass its path as an input"
             )
         text = file.read_text(encoding="utf-8")
         given = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)

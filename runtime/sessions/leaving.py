@@ -1,4 +1,4 @@
-"""How a session leaves an execution before its end: after Ctrl-C, SIGTERM, or with no answer."""
+"""Leaves an execution before its end: after Ctrl-C or SIGTERM, or without an answer."""
 
 import logging
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 CTRL_C = "interrupted by Ctrl-C"
-UNTAKEN_S = 0.5  # after Ctrl-C, for a step that nobody has taken: somebody may be about to
+UNTAKEN_S = 0.5  # after Ctrl-C, for an unclaimed step: a worker may be about to take it
 
 
 def interrupted(session: "Session", progress: Progress) -> bool:
@@ -71,10 +71,10 @@ def unanswered(session: "Session", execution_id: str) -> None:
 
 
 def _until_paused(session: "Session", progress: Progress) -> None:
-    """Wait for the step at hand, if somebody has taken it; what is not shown yet is shown.
+    """Wait for the current step, if a worker has taken it, and show the remaining events.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C was pressed again; or nobody has, and maybe nobody ever does.
+        KeyboardInterrupt: Ctrl-C was pressed again, or no worker has taken the step.
     """
     if _untaken(session, progress.execution_id):
         if progress.until_stopped(patience_s=UNTAKEN_S):

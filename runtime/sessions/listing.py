@@ -1,4 +1,4 @@
-"""Executions as programs are shown them: one as it stands, the newest, and those found by words."""
+"""Executions for programs: one with its state, the newest, and those found by words."""
 
 import msgspec
 
@@ -25,7 +25,7 @@ class FoundExecution(ExecutionSummary, kw_only=True):
 
 
 def standing_document(history: History, execution_id: str) -> ExecutionDocument:
-    """An execution as it stands, with what it waits for and where its files were changed."""
+    """The state of an execution, with what it waits for and where it changed files."""
     state = history.execution(execution_id)
     document = document_of(state, rows_of(history, execution_id), history.blobs)
     document.waiting = waiting_for(history, execution_id)
@@ -69,6 +69,9 @@ def matching_executions(
     found = find_executions(history, question, limit)
     rows = []
     for hit in found.hits:
-        row = row_of(history.execution(hit.key), rows_of(history, hit.key))
+        state = history.execution(hit.key)
+        if state.status == "unknown":
+            continue  # an earlier state is shown, and it was requested later
+        row = row_of(state, rows_of(history, hit.key))
         rows.append(FoundExecution(**msgspec.structs.asdict(row), score=hit.score, why=hit.why))
     return rows, list(found.notes)

@@ -1,4 +1,4 @@
-"""What a session works on: the hub that is up on its home, or a runtime inside the command."""
+"""Opens a home for a session: its running hub, or a runtime inside the command."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -9,9 +9,10 @@ from cortex.bus import Client, Log, LogError
 from cortex.runtime.kernel import Config, Home, Runtime, mask_for, open_blobs
 from cortex.runtime.log import Blobs, EventLog, LogHeldError
 from cortex.runtime.serving import HomeHeldError, connected, found
+from cortex.runtime.subjects import PersonalLog, SubjectKeys
 
 NAME = "cli"  # the source of what commands publish
-ALONE_S = 5.0  # where no hub is up, nobody comes but plugins, which start with the command
+ALONE_S = 5.0  # without a hub only plugins can connect, which start with the command
 
 
 class OpenHome(msgspec.Struct, frozen=True):
@@ -28,11 +29,11 @@ class OpenHome(msgspec.Struct, frozen=True):
 
 @contextmanager
 def opened_home(home: Home) -> Iterator[OpenHome]:
-    """The hub of *home*; where none is up, a runtime until the block is left.
+    """The hub of *home*; if none is up, a runtime until the block is left.
 
     Raises:
         HomeError: The home cannot be used.
-        HomeHeldError: Another process runs a runtime on it that serves nobody else.
+        HomeHeldError: Another process runs a private runtime on it.
         HubSilentError: A hub is up and does not answer.
         LogError: Its log cannot be used.
     """
@@ -50,8 +51,9 @@ def _on_hub(home: Home) -> Iterator[OpenHome]:
         # Beside the hub, not through it: what was acknowledged can be read here at once.
         closing(EventLog.open(home.log_path, readonly=True)) as log,
     ):
+        read = PersonalLog(log, SubjectKeys.of_home(home.path))
         yield OpenHome(
-            client, log, blobs, lambda: None, embedded=False, wait_s=None, seen=client.head
+            client, read, blobs, lambda: None, embedded=False, wait_s=None, seen=client.head
         )
 
 
@@ -60,7 +62,7 @@ def _on_own(home: Home) -> Iterator[OpenHome]:
     failure: BaseException | None = None
     try:
         runtime = Runtime(home)
-        seen = runtime.hub.head  # before what was interrupted goes on
+        seen = runtime.hub.head  # before interrupted executions continue
         with runtime:
 
             def leave() -> None:
@@ -83,7 +85,7 @@ def _on_own(home: Home) -> Iterator[OpenHome]:
     except LogHeldError as error:
         raise HomeHeldError(str(home.path), error.pid, error.held_for) from None
     except LogError:
-        # What the command failed with says more than that the end could not be recorded.
+        # The command's own error is more useful than this one.
         if failure is not None:
             raise failure from None
         raise

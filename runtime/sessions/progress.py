@@ -1,13 +1,12 @@
-"""Follows an execution while it runs, and hands what happens to whoever watches it."""
+"""Follows an execution while it runs, and passes its events to the front."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
-from cortex.bus import Client, Event, Feed, Recorded, TailLostError
+from cortex.bus import Client, Event, Feed, Recorded, TailLostError, steady_s
 from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCompleted,
@@ -53,7 +52,7 @@ _STOPS = (
     ExecutionCancelled,
     ExecutionHalted,
     ExecutionPaused,
-    ExecutionRefused,  # what was asked for is not done: it stands where it stood
+    ExecutionRefused,  # the request was refused: the state is unchanged
 )
 
 
@@ -97,7 +96,7 @@ class Progress:
         self._client, self._ailments = client, ailments
         self._front, self._view = front, view
         self._missing = missing  # is called when it waits for what its process or a step lacks
-        self._untaken: set[str] = set()  # actions that nobody carried out, of which it was said
+        self._untaken: set[str] = set()  # unclaimed actions that were already reported
         self._followed = {execution_id}
         self._items: set[str] = set()  # those of them that carry out items, or run in such
         self._waiting: dict[str, Stopped] = {}  # items that wait for a person, by execution
@@ -110,16 +109,16 @@ class Progress:
     def until_stopped(
         self, after: int | None = None, patience_s: float | None = None
     ) -> Stopped | None:
-        """Follow from position *after* until it stops; None when *patience_s* is over before.
+        """Follow from position *after* until it stops; None if *patience_s* ends first.
 
         Args:
-            after: None for the last event that was shown: what came since then is shown, too.
+            after: None to continue after the last event that was shown.
             patience_s: None for as long as it takes.
 
         Raises:
             UnwritableError: Nothing can be recorded any more.
             KeyboardInterrupt: Ctrl-C was pressed.
-            Terminated: The command was told to end by SIGTERM.
+            Terminated: SIGTERM came.
         """
         self._own = 0 if after is None else after + 1
         self._shown = after = self._shown if after is None else after
@@ -127,8 +126,8 @@ class Progress:
         shown: AbstractContextManager[object] = self._view or nullcontext()
         try:
             with shown:
-                deadline = None if patience_s is None else time.monotonic() + patience_s
-                while deadline is None or time.monotonic() < deadline:
+                deadline = None if patience_s is None else steady_s() + patience_s
+                while deadline is None or steady_s() < deadline:
                     self._front.check()
                     records = self._next(feed, after)
                     for stopped in self._stops(records):
@@ -171,7 +170,7 @@ class Progress:
             if self._own and record.position != self._own:
                 self._topics[record.position] = record.topic
             if not self._asked.setdefault(record.stream, AskedSoFar()).counts(event, record.source):
-                continue  # who says it was not asked
+                continue  # its source was not asked
             if isinstance(event, StepDelegated):
                 self._followed.add(event.child)
                 if event.item or record.correlation in self._items:
@@ -204,7 +203,7 @@ class Progress:
         if isinstance(event, ExecutionPaused) and about in self._items:
             if not event.reason.startswith(PARENT_PAUSES):
                 self._waiting[about] = Stopped(event, record.position, asked)
-            return None  # the other items go on; when none can, their execution pauses
+            return None  # the other items continue; when none can, their execution pauses
         self._waiting.pop(about, None)
         if isinstance(event, ExecutionPaused) and own and event.reason in (ITEMS, "approval"):
             for first in self._waiting:

@@ -1,9 +1,10 @@
-"""Other text in the prompt that a breakpoint shows."""
+"""Changes the text of a prompt at a breakpoint."""
 
 from collections.abc import Callable, Iterable
 
+from cortex.bus import serving
 from cortex.bus.events import ContextEdit
-from cortex.runtime.context import EditUnfitError
+from cortex.runtime.context import EditUnfitError, prompt_text
 from cortex.runtime.executions import Execution, edit_prompt
 from cortex.runtime.executions.view import History, waiting_child
 from cortex.runtime.kernel import RefusedError, many
@@ -11,7 +12,7 @@ from cortex.runtime.processes import SettlementError
 from cortex.runtime.secrets import Mask
 
 SHOWN_ITEMS = 5  # that are named
-SHOWN_LETTERS = 60  # of a text that does not stand there
+SHOWN_LETTERS = 60  # of a text that was not found
 
 
 def prompt_edit(
@@ -23,14 +24,14 @@ def prompt_edit(
     seen: int,
     note: str = "",
 ) -> ContextEdit:
-    """The request that changes the prompt at whose breakpoint an execution stands.
+    """The request that changes the prompt at an execution's breakpoint.
 
     Args:
-        history: Where it is recorded.
+        history: Of its home.
         execution_id: The execution, or one that waits for it.
-        edited: Gives the whole new text, from the present one.
-        mask: Hides what is secret.
-        seen: Position up to which the person can have read.
+        edited: Makes the whole new text from the present one.
+        mask: Hides secrets.
+        seen: Log position up to which the person can have read.
         note: Why, for the record.
 
     Raises:
@@ -39,10 +40,11 @@ def prompt_edit(
     state = _standing(history, execution_id)
     if state.over:
         raise RefusedError(f"execution {execution_id} is {state.status}: it sends no more prompts")
-    before = history.blobs.get(state.compiled.prompt).decode() if state.compiled else ""
+    before = prompt_text(history.blobs.get(state.compiled.prompt)) if state.compiled else ""
     try:
         text = edited(before)
-        event = edit_prompt(history.blobs, state, text, seen=seen, note=note)
+        with serving(history.subject_of(state.execution_id)):
+            event = edit_prompt(history.blobs, state, text, seen=seen, note=note)
     except (EditUnfitError, SettlementError) as error:
         raise RefusedError(str(error)) from None
     if any(mask.text(each["new"]) != each["new"] for each in event.edits):
@@ -51,10 +53,10 @@ def prompt_edit(
 
 
 def replaced(text: str, pairs: Iterable[tuple[str, str]]) -> str:
-    """*text* with each first one of *pairs* replaced by its second one.
+    """*text* with the first text of each of *pairs* replaced by the second.
 
     Raises:
-        EditUnfitError: One does not stand there exactly once.
+        EditUnfitError: A first text does not occur exactly once.
     """
     for old, new in pairs:
         times = text.count(old) if old else 0
@@ -67,10 +69,10 @@ def replaced(text: str, pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _standing(history: History, execution_id: str) -> Execution:
-    """The execution, that or the child that it waits for, which stands at a breakpoint.
+    """The execution at a breakpoint: this one, or the child that it waits for.
 
     Raises:
-        RefusedError: Several items of it stand.
+        RefusedError: Several items of it are stopped.
     """
     state = history.execution(execution_id)
     while inner := waiting_child(state):

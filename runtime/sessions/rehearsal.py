@@ -1,12 +1,11 @@
 """A dry run: gates that only read, and each step's exact prompt, without a model or a record.
 
-It happens in a home of its own that is thrown away, with the settings, processes and knowledge of
-the real one; what it asks of components is answered there.
+It runs in a temporary home with the settings, processes and knowledge of the real one; requests to
+components are answered there.
 """
 
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from cortex.bus import Client, Event
+from cortex.bus import Client, Event, steady_s
 from cortex.bus.events import (
     ContextCompiled,
     ContextRefused,
@@ -26,8 +25,14 @@ from cortex.bus.events import (
     ModelSelected,
     Part,
 )
-from cortex.runtime.context import split
-from cortex.runtime.executions import Execution, context_compile, gate_evaluate, knowledge_request
+from cortex.runtime.context import read_prompt, text_of, tools_of
+from cortex.runtime.executions import (
+    DECIDER,
+    Execution,
+    context_compile,
+    gate_evaluate,
+    knowledge_request,
+)
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import (
@@ -54,7 +59,7 @@ ID = "dryrun"
 
 
 class GateReport(msgspec.Struct, kw_only=True):
-    """What a gate says now."""
+    """The present answer of a gate."""
 
     gate: str
     outcome: str  # passed, failed, or not asked
@@ -63,7 +68,7 @@ class GateReport(msgspec.Struct, kw_only=True):
 
 
 class StepReport(msgspec.Struct, kw_only=True):
-    """What a step would be asked with."""
+    """A step as Cortex would ask for it."""
 
     step: str
     runs: str  # the action or the process
@@ -82,9 +87,9 @@ class StepReport(msgspec.Struct, kw_only=True):
     inferred_from: dict[str, str] = {}  # why, by need
     runners_up: list[str] = []  # the others that would do, cheapest first
     rejected: list[str] = []  # "NAME lacks ..."
-    cost: float = 0.0  # US dollars that the prompt and its answer are reckoned to take
+    cost: float = 0.0  # US dollars estimated for the prompt and its answer
     tools: list[str] = []  # offered to the model
-    missing: dict[str, str] = {}  # tools that it declares and nobody offers now, and why
+    missing: dict[str, str] = {}  # declared tools that are not offered now, and why
     refused: str = ""  # why there is no prompt
     may: list[str] = []  # what may be done towards its goal
     check: list[str] = []  # gates that decide whether its goal is reached
@@ -120,7 +125,7 @@ def stage_of(home: Home) -> Iterator[Home]:
 
 
 class Stage(Protocol):
-    """The runtime of a stage, as whoever opened it speaks to it."""
+    """The runtime of a rehearsal, for the one who opened it."""
 
     @property
     def client(self) -> Client:
@@ -150,9 +155,9 @@ class Rehearsal:
         elsewhere: frozenset[str] = frozenset(),
         blob: str = "",
     ) -> None:
-        """Rehearse *process*; what the gates *elsewhere* say cannot be asked.
+        """Rehearse *process*; the gates *elsewhere* cannot be evaluated here.
 
-        Its *blob* says to whoever compiles a prompt what may be done towards a goal.
+        Its *blob* tells the prompt compiler the allowed actions towards a goal.
         """
         self._stage = stage
         self._process = process
@@ -226,7 +231,7 @@ class Rehearsal:
         return report
 
     def _acting_before(self, step: LinkedStep) -> list[str]:
-        """The steps before *step* that change something, which a gate of it would look at."""
+        """The earlier steps that change something which a gate of *step* would check."""
         ids = [each.id for each in self._process.steps]
         before = self._process.steps[: ids.index(step.id)]
         return [
@@ -274,10 +279,11 @@ class Rehearsal:
             if isinstance(event, ModelSelected):
                 _explain(report, event)
         if isinstance(answer, ContextCompiled):
-            report.prompt = self._stage.history.blobs.get(answer.prompt).decode()
+            blocks = read_prompt(self._stage.history.blobs.get(answer.prompt))
+            report.prompt = text_of(blocks)
             report.tokens, report.sections = answer.tokens, answer.sections
             report.model, report.provider = answer.model, answer.provider
-            report.tools = [str(tool["name"]) for tool in split(report.prompt).tools]
+            report.tools = [str(tool["name"]) for tool in tools_of(blocks)]
         elif isinstance(answer, ContextRefused):
             report.refused = answer.reason
         else:
@@ -307,13 +313,13 @@ class Rehearsal:
         return answer.found
 
     def _said(self, asked: Event, *topics: str) -> list[Event]:
-        """What follows from *asked*, up to its answer; empty where nobody answers."""
+        """The events after *asked*, up to its answer; empty if there is no answer."""
         feed = self._stage.client.follow(*((topic, None) for topic in topics))
         said: list[Event] = []
         try:
             position = self._stage.publish(asked)
-            deadline = time.monotonic() + ANSWER_S
-            while time.monotonic() < deadline:
+            deadline = steady_s() + ANSWER_S
+            while steady_s() < deadline:
                 self._stage.check()
                 for record in feed.next(HEARD_S):
                     if record.causation != position:
@@ -369,5 +375,6 @@ def _begun(
         goal=goal,
         workspace=workspace,
         trigger="dry run",
+        decider=DECIDER,
     )
     return Execution(execution_id=ID, status="running", started=started)

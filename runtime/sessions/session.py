@@ -1,11 +1,11 @@
-"""A home at work: on the hub that is up, or on a runtime that lasts as long as the session does."""
+"""A session on a home: on its running hub, or on a runtime that lasts as long as the session."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from typing import TypeAlias, TypeVar
 
-from cortex.bus import Client, Event, HubAwayError, Log
+from cortex.bus import Client, Event, HubAwayError, Log, steady_s
 from cortex.bus.events import (
     ExecutionDeferred,
     ExecutionPaused,
@@ -15,8 +15,10 @@ from cortex.bus.events import (
     TriggerReceived,
     TriggerUnmatched,
 )
+from cortex.runtime.context import prompt_text
 from cortex.runtime.executions import GOAL, ITEMS
 from cortex.runtime.executions.view import (
+    BREAKPOINT,
     HOW_LONG,
     ExecutionDocument,
     History,
@@ -32,12 +34,18 @@ from cortex.runtime.kernel import Home, RefusedError
 from . import leaving
 from .ailments import Ailments, listen
 from .errors import HubGoneError, LeftOpenError, Terminated, UnmatchedError
-from .front import Front
+from .front import EDIT, STEP, Front
+from .inputs import mask_of
 from .listing import standing_document
 from .open_home import OpenHome, opened_home
 from .progress import Progress, Stopped
-from .submitter import Submitter
+from .prompt_edits import prompt_edit
+from .sources.submitter import Submitter
 from .untaken import missing_line, remedies
+
+Fact = TypeVar("Fact", bound=Event)
+Other = TypeVar("Other", bound=Event)
+Answer: TypeAlias = tuple[Fact | Other, int]
 
 START_S = 30.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
@@ -54,7 +62,7 @@ class Ending(StrEnum):
 
 
 def ending_of(document: ExecutionDocument) -> Ending:
-    """How an execution that stands so ended."""
+    """The `Ending` for an execution in this state."""
     if document.person or document.status == "paused":
         return Ending.WAITING
     return Ending.COMPLETED if document.status == "completed" else Ending.FAILED
@@ -75,7 +83,7 @@ class Session:
         )
         self._ailments = ailments
         self.wait_s = opened.wait_s  # of a request, for what its process lacks
-        self.seen = opened.seen  # position up to which whoever asks can have read
+        self.seen = opened.seen  # log position up to which the user can have read
 
     @classmethod
     @contextmanager
@@ -96,7 +104,7 @@ class Session:
         """The execution whose id starts with *prefix*.
 
         Raises:
-            NotFoundError: There is none, or several.
+            NotFoundError: None or several match.
         """
         return self.history.execution_id(prefix)
 
@@ -111,11 +119,11 @@ class Session:
         return self.client.publish(*events)
 
     def check(self) -> None:
-        """Raise as `publish` does where the session was told to end."""
+        """Raise like `publish` if the session has to end."""
         self.front.check()
 
     def document(self, execution_id: str) -> ExecutionDocument:
-        """The execution as it stands."""
+        """The state of the execution."""
         return standing_document(self.history, execution_id)
 
     def match(self, event: TriggerReceived) -> tuple[TriggerMatched, int]:
@@ -125,23 +133,32 @@ class Session:
             UnmatchedError: None was chosen.
             RefusedError: Nobody chose in time.
         """
-        feed = self.client.follow(("trigger.*", None))
+        answer, position = self.answer_to(event, TriggerMatched, TriggerUnmatched)
+        if isinstance(answer, TriggerUnmatched):
+            raise UnmatchedError(answer.reason)
+        return answer, position - 1
+
+    def answer_to(self, event: Event, fact: type[Fact], other: type[Other]) -> Answer[Fact, Other]:
+        """Record a request; the *fact* or *other* that answers it, and its position.
+
+        Raises:
+            RefusedError: Nothing answered in time.
+        """
+        family = event.topic_name().partition(".")[0]
+        feed = self.client.follow((f"{family}.*", None))
         try:
             asked = self.publish(event)
-            deadline = time.monotonic() + START_S
-            while time.monotonic() < deadline:
+            deadline = steady_s() + START_S
+            while steady_s() < deadline:
                 self.check()
                 for record in feed.next(HEARD_S):
                     answer = self.client.vocabulary.read(record)
-                    if record.causation != asked:
-                        continue
-                    if isinstance(answer, TriggerUnmatched):
-                        raise UnmatchedError(answer.reason)
-                    if isinstance(answer, TriggerMatched):
-                        return answer, record.position - 1
+                    if record.causation == asked and isinstance(answer, (fact, other)):
+                        return answer, record.position
         finally:
             feed.close()
-        raise RefusedError(f"no process was chosen within {START_S:g} s: try again")
+        topic = event.topic_name()
+        raise RefusedError(f"nothing answered {topic} within {START_S:g} s: try again")
 
     def run(self, execution_id: str, *events: Event) -> Ending:
         """Record *events*, follow the execution to its stop, and show it."""
@@ -166,7 +183,7 @@ class Session:
             return ending
         except HubAwayError as error:
             if self.history.execution(execution_id).status not in ("requested", "running"):
-                return self._show(execution_id)  # it came to its stop, and nobody could say so
+                return self._show(execution_id)  # it stopped without a recorded event
             raise HubGoneError(execution_id, error.url, error.problem) from error
         except Terminated:
             leaving.terminated(self, execution_id)
@@ -191,10 +208,10 @@ class Session:
         return self.shown(execution_id if progress.is_item(about) else about)
 
     def _answer(self, stopped: Stopped, given: str) -> Event | None:
-        """What to say to a stop so that the execution goes on; None where it stays."""
+        """The request that continues a stopped execution; None if it stays stopped."""
         event, seen = stopped.event, stopped.position
         if stopped.asked is not None:
-            prompt = self.history.blobs.get(stopped.asked.prompt).decode() if not given else ""
+            prompt = prompt_text(self.history.blobs.get(stopped.asked.prompt)) if not given else ""
             answer = given or self.front.model_answer(stopped.asked, prompt)
             id_ = stopped.asked.execution_id
             return ExecutionResume(execution_id=id_, answer=answer, seen=seen) if answer else None
@@ -202,6 +219,8 @@ class Session:
             return None
         if event.reason == leaving.CTRL_C:
             return ExecutionResume(execution_id=event.execution_id, seen=seen)
+        if event.reason == BREAKPOINT:
+            return self._at_breakpoint(event.execution_id, seen)
         # What is done next towards a goal is no yes or no, nor is what became of an effect; where
         # several items wait, each waits for an answer of its own.
         document = self.document(event.execution_id)
@@ -214,8 +233,25 @@ class Session:
         gate = event.gate or document.gate
         return ExecutionResume(execution_id=event.execution_id, answer=answer, gate=gate, seen=seen)
 
+    def _at_breakpoint(self, execution_id: str, seen: int) -> Event | None:
+        """What a person wants at a breakpoint; None to leave it paused."""
+        from cortex.runtime.executions.view import debug_of  # not needed by most commands
+
+        while True:
+            said = self.front.breakpoint_answer(debug_of(self.history, execution_id))
+            if said != EDIT:
+                break
+            try:
+                change, mask = self.front.edited_prompt, mask_of(self.home)
+                return prompt_edit(self.history, execution_id, change, mask, seen=seen)
+            except RefusedError as error:
+                self.front.note(str(error), "yellow")
+        if not said:
+            return None
+        return ExecutionResume(execution_id=execution_id, stepping=said == STEP, seen=seen)
+
     def _see_parent_to_its_stop(self, execution_id: str) -> None:
-        """Wait for what *execution_id* is a part of: it went on, and would end with the session."""
+        """Wait for the parent of *execution_id*: it continued, and would end with the session."""
         parent = outermost(self.history, execution_id)
         head = self.client.head
         if parent == execution_id or self.history.execution(parent).status != "running":
@@ -245,7 +281,7 @@ class Session:
         return execution_id, places[-1] if asked is not None else None
 
     def shown(self, execution_id: str) -> Ending:
-        """Show an execution as it stands."""
+        """Show the state of an execution."""
         head = self.client.head
         ending = self._show(execution_id)
         self.seen = head

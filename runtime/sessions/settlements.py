@@ -1,6 +1,6 @@
-"""What a person says on the command line of effects and steps, and what is refused of it."""
+"""Reads a person's report on effects and steps from the command line, or refuses it."""
 
-from cortex.bus import Client
+from cortex.bus import Client, serving
 from cortex.bus.events import EffectSettle, StepSettle
 from cortex.runtime.executions import (
     EFFECT,
@@ -37,7 +37,8 @@ def settlement_of(
     try:
         if result is None:
             return do_again(state, seen=seen)
-        return it_happened(client, history.blobs, state, result, seen=seen)
+        with serving(history.subject_of(state.execution_id)):
+            return it_happened(client, history.blobs, state, result, seen=seen)
     except SettlementError as error:
         raise RefusedError(str(error)) from None
 
@@ -54,13 +55,14 @@ def step_settlement(
     if result is None:
         return skip(state, step_id, seen=0)
     try:
-        return give_result(client, history.blobs, state, step_id, result, seen=0)
+        with serving(history.subject_of(execution_id)):
+            return give_result(client, history.blobs, state, step_id, result, seen=0)
     except SettlementError as error:
         raise RefusedError(str(error)) from None
 
 
 def refuse_unsettled(history: History, execution_id: str) -> None:
-    """Refuse to go on with an execution that asks about an effect.
+    """Refuse to continue an execution that asks about an effect.
 
     Raises:
         WaitingError: It does, or a child of it does.
@@ -70,7 +72,7 @@ def refuse_unsettled(history: History, execution_id: str) -> None:
 
 
 def refuse_unanswered(state: Execution) -> None:
-    """Refuse to go on with a step whose items ask a person something.
+    """Refuse to continue a step whose items ask a person something.
 
     Raises:
         WaitingError: They do; it names the first.
@@ -81,10 +83,10 @@ def refuse_unanswered(state: Execution) -> None:
 
 
 def refuse_step(state: Execution, step_id: str) -> None:
-    """Refuse to go back to a step at which the execution was not.
+    """Refuse to go back to a step that the execution has not reached.
 
     Raises:
-        RefusedError: It was not there, or does not stand.
+        RefusedError: It has not reached the step, or is running.
     """
     execution_id = state.execution_id
     if state.status not in ("paused", "halted"):

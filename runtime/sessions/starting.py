@@ -6,15 +6,17 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from cortex.bus.events import ExecutionRequest, TriggerMatched
+from cortex.bus.events import ExecutionRequest, TriggerMatched, Variation
 from cortex.runtime.access import OWNER
+from cortex.runtime.executions import Execution, fork_request, process_to_fork
+from cortex.runtime.executions.view import History
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 from cortex.runtime.processes.catalog import Catalog
 
-from .goals import NO_CHECKOUT, NO_MODEL, GoalOptions, goal_step, is_in_checkout, most_of
+from .goals.goals import NO_CHECKOUT, NO_MODEL, GoalOptions, goal_step, is_in_checkout, most_of
 from .inputs import inputs_of, mask_of, refuse_breaks, refuse_secrets, refuse_wrong
 from .session import Ending, Session
-from .sources import is_path
+from .sources.sources import is_path
 
 Linked: TypeAlias = LinkedProcess | LinkedInterface
 
@@ -23,11 +25,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How an execution is run."""
 
     workspace: Path = Path()  # the folder that the work is about
-    goal: str = ""  # what it is for; empty for what the process says
+    goal: str = ""  # what it is for; empty for the goal of the process
     version: int | None = None  # of the process; None for the newest
     breaks: tuple[str, ...] = ()  # steps before which it pauses
     max_cost: float | None = None  # US dollars; None for what is configured
     wait_s: float | None = None  # for what the process lacks; None for what is configured
+    subject: str = ""  # whose personal data it is about; empty for nobody's
     towards: GoalOptions = GoalOptions()  # without a process: how the goal is worked towards
 
 
@@ -49,7 +52,7 @@ def start(
 
     Raises:
         ArgumentError: An input or an option does not fit.
-        NotFoundError: There is no such process.
+        NotFoundError: There is no such process, or step to break at.
         RejectedError: Its source has errors.
     """
     path = is_path(process)
@@ -74,12 +77,55 @@ def start(
         max_cost=max_cost,
         wait_s=session.wait_s if options.wait_s is None else options.wait_s,
         step=step,
+        subject=options.subject,
     )
-    matched = _matched(request, linked.digest if linked else "")
-    return session.run(request.execution_id, matched, request)
+    found = matched(request, linked.digest if linked else "")
+    return session.run(request.execution_id, found, request)
 
 
-def _matched(request: ExecutionRequest, digest: str) -> TriggerMatched:
+def fork(
+    session: Session,
+    execution_id: str,
+    from_step: str,
+    *,
+    breaks: tuple[str, ...] = (),
+    max_cost: float | None = None,
+    again: bool = False,
+) -> Ending:
+    """Fork an execution at a step, and follow the fork; as `Session.run`.
+
+    Calls that are on record take their recorded results, unless they are to be done *again*.
+
+    Raises:
+        NotFoundError: There is no such execution, or step.
+        RefusedError: It cannot be forked there.
+    """
+    found = session.known(execution_id)
+    session.history.refuse_erased(found)
+    state = session.history.execution(found)
+    process = process_to_fork(state, ran_by(session.history, state), from_step)
+    refuse_breaks(process, breaks)
+    variation = None if again else Variation(through=session.client.head)
+    request = fork_request(
+        state.begun(),
+        from_step,
+        session.client.new_id,
+        breakpoints=breaks,
+        max_cost=max_cost,
+        variation=variation,
+        subject=session.history.subject_of(found) or "",
+    )
+    return session.run(request.execution_id, matched(request, process.digest), request)
+
+
+def ran_by(history: History, state: Execution) -> LinkedProcess | None:
+    """The version of a process that an execution runs; None if it runs none, or has not begun."""
+    if state.started is None or not state.started.linked:
+        return None
+    return msgspec.json.decode(history.blobs.get(state.started.linked), type=LinkedProcess)
+
+
+def matched(request: ExecutionRequest, digest: str) -> TriggerMatched:
     """That a person who asks is what set it going; recorded with the request."""
     return TriggerMatched(
         trigger_id=request.trigger,
@@ -91,7 +137,7 @@ def _matched(request: ExecutionRequest, digest: str) -> TriggerMatched:
 
 
 def _goal_step(session: Session, options: RunOptions) -> dict[str, Any]:
-    """The step that works towards the goal; what whoever asked may not expect is noted."""
+    """The step that works towards the goal; surprising choices are noted to the user."""
     step = goal_step(
         session.home,
         Catalog(session.history),
@@ -112,7 +158,7 @@ def _refuse_unfit(
 ) -> None:
     """Refuse inputs and breakpoints that do not fit *linked*, and inputs that hold a secret."""
     refuse_secrets(values, mask_of(session.home))
-    # What implements an interface may take more than it says; an abstract one is refused.
+    # An implementation may take more inputs than its interface; an abstract one is refused.
     if isinstance(linked, LinkedProcess) and not linked.abstract:
         refuse_wrong(linked, values)
         refuse_breaks(linked, breaks)

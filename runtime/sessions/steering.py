@@ -1,12 +1,14 @@
-"""What a person does to an execution: pause it, go on, change, cancel or finish it, or act in it.
+"""A person's requests to an execution: pause, resume, change, cancel, finish, or take an action.
 
-Each request is checked against how the execution stands, and refused with what to do instead.
+Each is checked against the state of the execution; a refusal says what to do instead.
 """
 
 from msgspec.structs import replace
 
 from cortex.bus.events import (
     ContextEdit,
+    ExecutionBreak,
+    ExecutionBreakpointsChanged,
     ExecutionCancel,
     ExecutionEdit,
     ExecutionFinish,
@@ -23,9 +25,11 @@ from cortex.runtime.projections import STREAM
 
 from . import leaving
 from .errors import LeftOpenError, Terminated, WaitingError
-from .goals import goal_at_hand_of
+from .goals.goals import goal_at_hand_of
+from .inputs import refuse_breaks
 from .session import Ending, Session
 from .settlements import refuse_step, refuse_unanswered, refuse_unsettled
+from .starting import ran_by
 
 STANDS_ANEW = "the start of this command stopped it as follows: resume once more to continue"
 
@@ -43,18 +47,18 @@ def pause(session: Session, event: ExecutionPause) -> Ending:
 
 
 def resume(session: Session, event: ExecutionResume) -> Ending:
-    """Go on with an execution; as `Session.run`.
+    """Continue an execution; as `Session.run`.
 
     Raises:
-        RefusedError: It has ended, goes on already, or was not yet at the step that is named.
-        WaitingError: It waits for an answer that is not given.
+        RefusedError: It has ended, is running, or has not reached the named step.
+        WaitingError: It waits for an answer, and none was given.
     """
     execution_id = event.execution_id
     state = _with_steps(session, execution_id)
     event = replace(event, seen=session.seen)
     refuse_unsettled(session.history, execution_id)
     if state.status in ("paused", "halted") and state.stood > session.seen:
-        session.front.note(STANDS_ANEW, "yellow")  # a resume never answers what comes after it
+        session.front.note(STANDS_ANEW, "yellow")  # a resume never answers a later question
         return session.shown(execution_id)
     if event.from_step:
         refuse_step(state, event.from_step)
@@ -70,14 +74,14 @@ def resume(session: Session, event: ExecutionResume) -> Ending:
     if event.answer and event.answer not in VERDICTS:
         raise RefusedError(f"execution {execution_id} does not ask a person in a model's place")
     if state.status not in ("paused", "halted"):
-        # It was interrupted, and goes on by itself now that a runtime is there.
+        # It was interrupted, and continues by itself under a running runtime.
         last = session.history.stream(STREAM + execution_id)[-1]
         return session.follow(execution_id, last.position - 1)
     return _answered(session, state, event)
 
 
 def _answered(session: Session, state: Execution, event: ExecutionResume) -> Ending:
-    """Go on with an execution that stands, with the answer to what its gate asks."""
+    """Continue a stopped execution, with the answer to its gate."""
     execution_id = state.execution_id
     if state.fan is not None and state.question and not event.answer:
         refuse_unanswered(state)
@@ -104,8 +108,30 @@ def edit(session: Session, event: ExecutionEdit | StepSettle | ContextEdit) -> E
     _with_steps(session, event.execution_id)
     at = session.publish(event)
     ending = session.follow(event.execution_id, at - 1)
-    # It stands as it stood, which may be at a breakpoint; that is no success.
+    # Its state is unchanged, perhaps at a breakpoint; that is no success.
     return Ending.FAILED if _was_refused(session, event.execution_id, at) else ending
+
+
+def set_breakpoints(
+    session: Session, event: ExecutionBreak
+) -> tuple[ExecutionBreakpointsChanged, Ending | None]:
+    """Pause before other steps; what is set now, and how it ended if it went on in this command.
+
+    Raises:
+        NotFoundError: It has no such step.
+        RefusedError: It has ended, or nothing would change.
+    """
+    execution_id = event.execution_id
+    process = ran_by(session.history, _with_steps(session, execution_id))
+    if process is not None:
+        refuse_breaks(process, (*event.add, *event.remove))
+    found, position = session.answer_to(event, ExecutionBreakpointsChanged, ExecutionRefused)
+    if isinstance(found, ExecutionRefused):
+        raise RefusedError(f"execution {execution_id}: {found.reason}")
+    running = session.history.execution(execution_id).status == "running"
+    if not (running and session.opened.embedded):
+        return found, None
+    return found, session.follow(execution_id, position)  # it would end with the session
 
 
 def cancel(session: Session, event: ExecutionCancel) -> None:
@@ -122,7 +148,7 @@ def finish(session: Session, event: ExecutionFinish) -> Ending:
     """End the work towards a goal; as `Session.run`.
 
     Raises:
-        RefusedError: It has ended, or stands at no goal.
+        RefusedError: It has ended, or has no current goal.
     """
     execution_id = event.execution_id
     state = _unfinished(session, execution_id, "there is nothing to finish")

@@ -1,8 +1,6 @@
-"""Whether the step at hand waits for somebody to take it, or a request for what is missing."""
+"""Whether the current step waits for a worker, or a request for a missing component."""
 
-import time
-
-from cortex.bus import Log, State
+from cortex.bus import Log, State, SystemClock
 from cortex.bus.events import ExecutionDeferred, StepExecute, StepUnclaimed
 from cortex.runtime.executions.view import (
     UNHELD,
@@ -16,11 +14,11 @@ from cortex.runtime.projections import STREAM
 from cortex.runtime.serving import found, is_untaken
 from cortex.runtime.serving.doctor import is_held
 
-NO_HUB = "no hub is up that a worker could come to: `cortex up --background`, then start it"
+NO_HUB = "no hub is up that a worker could connect to: `cortex up --background`, then start it"
 
 
 def untaken_action(history: History, log: Log, execution_id: str) -> str:
-    """The action of the step at hand, that of a child too, where nobody has taken it; else ""."""
+    """The action of the current step, in a child too, if no worker has taken it; otherwise ""."""
     state = history.execution(execution_id)
     if child := only_child(state):
         return untaken_action(history, log, child)
@@ -37,10 +35,13 @@ def untaken_action(history: History, log: Log, execution_id: str) -> str:
 
 
 def waiting_for(history: History, execution_id: str) -> str:
-    """What an execution was told to wait for, "nobody carries out greet", if it still does.
+    """What an execution is waiting for, such as "nobody carries out greet"; "" if nothing.
 
-    Where nothing has the home, it waits for a hub or a command, whatever it was at.
+    If no runtime has the home, every execution waits for a hub or a command. For an earlier state
+    the wait is unknown.
     """
+    if history.home.as_of is not None:
+        return ""
     state = history.execution(execution_id)
     if state.status in ("requested", "running") and not is_held(history.home):
         return UNHELD
@@ -74,5 +75,6 @@ def remedies(history: History, event: ExecutionDeferred | StepUnclaimed) -> list
 
 def _waits(state: State, position: int, *, reported: bool) -> bool:
     if any(work.position == position for work in state.work):
-        return is_untaken(state, position, time.monotonic_ns())  # the hub is on this machine
+        now_ns = SystemClock().monotonic_ns()  # as the hub counts them: it is on this machine
+        return is_untaken(state, position, now_ns)
     return reported  # nobody ever subscribed to it

@@ -7,6 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .calling import Stated, VirtualClock, ask_gate, ask_model, call_tool, run_action, step
     from .in_memory import RuntimeInMemory, runtime
+    from .recorded import replay
 else:
     lazily(__name__)
 
@@ -17,6 +18,7 @@ __all__ = [
     "ask_gate",
     "ask_model",
     "call_tool",
+    "replay",
     "run_action",
     "runtime",
     "step",

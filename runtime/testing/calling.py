@@ -124,7 +124,7 @@ def call_tool(
     """The text that a tool gives; *name* says which, where a component has several.
 
     Raises:
-        StepError: The tool gave nothing, or may not be used so.
+        StepError: The tool failed, or may not be used like this.
     """
     made, serves = _made(component, "tool", stated, name)
     event = ToolCall(
@@ -264,6 +264,10 @@ class VirtualClock:
 
     def now_ns(self) -> int:
         """UTC nanoseconds since 1970."""
+        return self._now_ns
+
+    def monotonic_ns(self) -> int:
+        """The same time: this clock only moves by letting time pass."""
         return self._now_ns
 
     def advance(self, seconds: float) -> None:

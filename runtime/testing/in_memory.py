@@ -27,7 +27,7 @@ class RuntimeInMemory:
         self.runtime, self.clock = runtime, clock
         self.client: Client = runtime.client("test")
         self._arrived = threading.Event()
-        self._seen: dict[type[Event], int] = {}  # position of the last one that `wait_for` gave
+        self._seen: dict[type[Event], int] = {}  # position of the last one that `wait_for` returned
         everything = Subscribe("test/all", "ordered", (("*", None),), lasting=False)
         runtime.hub.ask_one("test", everything)
         runtime.hub.watch("test/all", self._arrived.set)
@@ -65,7 +65,7 @@ class RuntimeInMemory:
         return [event for _, event in self._read(kind, after)]
 
     def wait_for(self, kind: type[Kind], **fields: Any) -> Kind:
-        """The next event of a class, behind the one that this gave before.
+        """The next event of a class, after the one that this returned last.
 
         Args:
             kind: The class.

@@ -42,7 +42,7 @@ def skill_of(name: str, text: str, path: str = "") -> Skill:
 
 
 def find_skills(home: Path) -> tuple[Skill, ...]:
-    """The skills in *home*, by name; a page that cannot be read is none."""
+    """The skills in *home*, by name; unreadable pages are left out."""
     found: list[Skill] = []
     folder = home / FOLDER
     for page in sorted(folder.glob(f"*/{PAGE}")):

@@ -218,12 +218,15 @@ def descendants(pid: int) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process is there, and no zombie."""
+    """Whether a process is there, and no zombie whose threads have all ended.
+
+    Until they have, what it locked stays locked.
+    """
     try:
         _, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")
+        return not rest.startswith("Z") or len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
     except OSError:
         return False
-    return not rest.startswith("Z")
 
 
 def opened(folder: Path) -> Iterator[EffectsWorld]:

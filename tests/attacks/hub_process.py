@@ -12,7 +12,7 @@ from pathlib import Path
 from cortex.bus import Client, Event, Hub, HubServer, LocalHub, connect, system_entropy
 from cortex.bus.events import VOCABULARY
 from cortex.runtime.access import HubAccess
-from cortex.runtime.log import BlobStore, EventLog
+from cortex.runtime.log import AgentWork, BlobStore, EventLog
 
 
 class Said(Event, frozen=True, kw_only=True, tag="x.attack.said"):
@@ -35,6 +35,9 @@ class MovedClock:
 
     def now_ns(self) -> int:
         return time.time_ns() + self._by_ns
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns()
 
     def move(self, by_s: float, hub: LocalHub) -> None:
         """Let *by_s* seconds pass at once; what is due at *hub* then comes."""
@@ -96,7 +99,7 @@ def main(folder: Path) -> None:
     keys = folder / "keys"
     log = EventLog.open(folder / "log.db")
     clock = MovedClock()
-    hub = LocalHub(Hub(log, WORDS, system_entropy), clock)
+    hub = LocalHub(Hub(log, WORDS, system_entropy, policy=AgentWork()), clock)
     access = HubAccess(hub, log, WORDS, keys)
     server = HubServer(hub, log, BlobStore(folder / "blobs"), access)
     server.listen(f"ipc://{folder}/bus.sock")

@@ -39,6 +39,9 @@ from cortex.bus.events import (
 )
 from cortex.runtime.cli import main
 from cortex.runtime.code.repair import recorded_repair
+from cortex.runtime.context import (
+    prompt_text,
+)
 from cortex.runtime.kernel import Home
 
 from ..staff_world import QUICK
@@ -215,7 +218,7 @@ def test_models_and_tools_are_answered_by_the_component_that_was_asked_alone(
     world.answer("Keeper", ToolReturned(**use, result=digest, excerpt=REAL))
 
     invoked, record = world.asked(ModelInvoke, record.position)
-    prompt = hub.owner.blobs.get(invoked.prompt).decode()
+    prompt = prompt_text(hub.owner.blobs.get(invoked.prompt))
     call = {**place(invoked, "turn", "call", "model"), "prompt": invoked.prompt}
     world.answer("Robot", ModelResponded(**call, answer={"text": REAL}))
 
@@ -336,6 +339,7 @@ def test_there_is_a_rule_for_each_answer(forged: type[Event]) -> None:
     from cortex.runtime.executions import ANSWERS, INPUTS
 
     by_the_runtime = {"execution.request", "execution.started", "execution.pause"}
+    by_the_runtime |= {"step.inherited"}  # of the process manager alone
     by_the_runtime |= {"execution.failed"}  # a request of anybody, or said by the runtime alone
 
     assert {kind.topic_name() for kind in INPUTS} - by_the_runtime == {

@@ -27,7 +27,7 @@ from cortex.bus import (
 )
 from cortex.bus.events import ClientLimited
 from cortex.runtime.access import HubAccess, Terms, change, issue
-from cortex.runtime.log import MemoryBlobs, MemoryLog
+from cortex.runtime.log import AgentWork, MemoryBlobs, MemoryLog
 
 from .hub_process import SAID, WORDS, Said
 
@@ -49,7 +49,7 @@ class World:
     def __init__(self, folder: Path, limits: Limits = FEW) -> None:
         folder.chmod(0o700)
         self.log = MemoryLog()
-        self.hub = LocalHub(Hub(self.log, WORDS, system_entropy), SystemClock())
+        self.hub = LocalHub(Hub(self.log, WORDS, system_entropy, policy=AgentWork()), SystemClock())
         self.access = HubAccess(self.hub, self.log, WORDS, folder / "keys", limits)
         self.server = HubServer(self.hub, self.log, MemoryBlobs(), self.access)
         self.url = self.server.listen(f"ipc://{folder}/bus.sock")
@@ -285,9 +285,9 @@ class Blobs:
 
     @property
     def kept(self) -> MemoryBlobs:
-        keeper = self.world.server._keeper
-        assert isinstance(keeper, MemoryBlobs)
-        return keeper
+        store = self.world.server._store
+        assert isinstance(store, MemoryBlobs)
+        return store
 
     def late(self) -> None:
         """As if the time of all that was put had come."""

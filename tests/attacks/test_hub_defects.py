@@ -23,7 +23,7 @@ from cortex.bus import (
     system_entropy,
 )
 from cortex.bus.events import ComponentFailed
-from cortex.runtime.log import MemoryLog
+from cortex.runtime.log import AgentWork, MemoryLog
 
 from .hub_process import WORDS, Said
 
@@ -41,7 +41,7 @@ class Defective:
     def __init__(self, folder: Path) -> None:
         folder.chmod(0o700)
         self.log: Log = BrokenLog()
-        self.hub = LocalHub(Hub(self.log, WORDS, system_entropy), SystemClock())
+        self.hub = LocalHub(Hub(self.log, WORDS, system_entropy, policy=AgentWork()), SystemClock())
         self.server = HubServer(self.hub, self.log)
         self.url = self.server.listen(f"ipc://{folder}/bus.sock")
 
@@ -78,7 +78,7 @@ def test_whoever_asked_is_told_that_the_hub_failed_and_it_is_recorded(
             "publish": lambda: client.publish_drafts([broken()]),
             "read": lambda: client.log.stream_version("broken/all"),
         }[asks]
-        with pytest.raises(HubFailedError, match=r"failed inside .*component\.failed") as failed:
+        with pytest.raises(HubFailedError, match=r"a defect in .*component\.failed") as failed:
             ask()
 
         other.publish(Said(number=1))

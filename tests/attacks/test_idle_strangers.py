@@ -91,7 +91,7 @@ def test_who_was_let_in_stays_however_many_strangers_come(served: tuple[HubServe
 def test_a_network_that_dies_is_noticed_soon(served: tuple[HubServer, str]) -> None:
     _, url = served
     port = port_of(url)
-    unopened = import_module("cortex.bus.wire.unopened")
+    unopened = import_module("cortex.bus.wire.server.unopened")
     with connect(url, name="known", vocabulary=WORDS, away_s=0.0) as client:
         client.publish(Said(number=1))
 

@@ -21,7 +21,7 @@ class StandingHub(HubProcess):
     def stopped(self) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patched, super().stopped():
             for constant in ("PATIENCE_S", "DIAL_S"):
-                patched.setattr(f"cortex.bus.wire.channel.{constant}", PATIENCE_S)
+                patched.setattr(f"cortex.bus.wire.client.channel.{constant}", PATIENCE_S)
             yield
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from ..installed_packages import install
 
+STARTED_IN_FULL = True  # it is about what happens between `exec` and the first import
+
 root: Any = import_module("cortex.runtime.cli.tree").root
 CORTEX = Path(sys.executable).parent / "cortex"
 STUCK_S = 240.0
@@ -48,11 +50,31 @@ COMMANDS: dict[str, list[list[str]]] = {
     "client show": [["ann"]],
     "completion": [["bash"]],
     "context health": [["{execution}"]],
+    "audit consistency": [["1"]],
+    "audit erase": [["nobody", "--dry-run"], ["nobody", "--why", "none"]],
+    "audit key list": [[]],
+    "audit key new": [["planted"]],
+    "audit prove": [["1"]],
+    "audit record": [["1", "record"]],
+    "audit report": [[]],
+    "audit sign": [[]],
+    "audit subjects": [[]],
+    "audit verify": [[]],
+    "audit witness accept": [["cortex.local/0", "--key", "none"]],
+    "audit witness add": [["other", "--url", "https://witness.invalid"]],
+    "audit witness init": [["planted"]],
+    "audit witness list": [[]],
+    "audit witness logs": [[]],
+    "audit witness remove": [["other"]],
+    "audit witness serve": [["--port", "none"]],
+    "backup": [["../backup"]],
     "blobs gc": [[]],
     "ctx check": [["data.json", "data.ctx"]],
     "ctx decode": [["data.ctx"]],
     "ctx encode": [["data.json"]],
     "ctx stats": [["data.json"]],
+    "debug": [["{execution}"]],
+    "diff": [["1", "2"], [".cortex", ".cortex"]],
     "doctor": [["--load"]],
     "down": [[]],
     "events drop": [["1"]],
@@ -62,6 +84,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "events schema": [["--asyncapi"]],
     "events tail": [[]],
     "execution approve": [["{execution}"]],
+    "execution break": [["{execution}", "say"]],
     "execution cancel": [["{execution}"]],
     "execution do": [["{execution}", "run_tests"]],
     "execution edit": [["{execution}", "--replace", "a", "b"]],
@@ -72,11 +95,16 @@ COMMANDS: dict[str, list[list[str]]] = {
     "execution rate": [["{execution}", "good"]],
     "execution resume": [["{execution}"]],
     "execution show": [["{execution}"]],
+    "export": [["-"]],
+    "import": [["missing.jsonl", "--home", "../imported"]],
+    "fork": [["{execution}", "--from", "diagnose", "-y"]],
     "init": [["again"]],
     "knowledge find": [["cart"]],
     "knowledge index": [[]],
     "knowledge list": [[]],
     "knowledge stats": [[]],
+    "log seal": [["--dry-run"]],
+    "log segments": [[]],
     "log state": [[]],
     "model check": [[]],
     "model list": [[]],
@@ -96,17 +124,23 @@ COMMANDS: dict[str, list[list[str]]] = {
     "process inspect": [["planted"]],
     "process list": [[]],
     "process validate": [[".cortex/processes"]],
+    "projections list": [[]],
+    "projections rebuild": [["executions"]],
+    "projections verify": [[]],
     "prompt diff": [["{prompt}", "{prompt}"]],
     "prompt list": [[]],
     "prompt show": [["{prompt}", "--rebuild"]],
     "prompt stats": [[]],
     "prompt why": [["read"]],
+    "replay": [[], ["{execution}"]],
+    "restore": [["../backup", "--home", "../restored"]],
     "run": [["planted"], [*TRIAGE], ["--goal", "say hello", "-y", "-q"]],
     "status": [["--all"]],
     "trace": [["{execution}"]],
     "trigger": [["source=test", "-y"]],
     "trust": [["--show"]],
     "up": [["--listen", "nonsense://"]],  # in the background: by the fixture
+    "what-if": [["{execution}"], ["{execution}", "--persona", "Other.", "-y"]],
     "worker": [["cortex.actors.gates:FileExists"], ["json:Evil"]],
 }
 WITH_HUB = (
@@ -192,6 +226,7 @@ def test_there_is_a_line_for_every_command() -> None:
     assert sorted(COMMANDS) == sorted(" ".join(path) for path in _leaves(root, ()))
 
 
+@pytest.mark.timeout(1_200)  # each command in full, one after the other
 def test_no_command_runs_a_planted_module_in_one_process_or_its_children(
     checkout: Checkout,
 ) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import zstandard
 
+STARTED_IN_FULL = True  # it is about what happens between `exec` and the first import
+
 CORTEX = Path(sys.executable).parent / "cortex"
 STUCK_S = 120.0
 # Root may read every process, whatever that says; without its capabilities it is one user of many.

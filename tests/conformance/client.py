@@ -40,7 +40,12 @@ class Connection:
         self._socket = pynng.Req0(resend_time=-1, recv_timeout=60_000, send_timeout=10_000)
         self._socket.dial(url, block=True)
         hello = ["hello", VERSIONS, token, name, instance, "conformance"]
-        welcome = self.ask([*hello, known.epochs, known.seen])
+        try:
+            welcome = self.ask([*hello, known.epochs, known.seen])
+        except BaseException:
+            # Left to the garbage collector, it may be closed inside a callback of nng, for ever.
+            self.close()
+            raise
         _, self.client, self.version, self.frame_bytes, self.page_bytes, self.wait_s = welcome[:6]
         known.epochs = welcome[7]
 

@@ -148,12 +148,15 @@ def test_work_goes_to_one_worker(client: Client) -> None:
 def test_a_fetch_that_waits_is_answered_when_something_comes(url: str, client: Client) -> None:
     cursor = client.subscribe(client.name, "ordered", TOPIC)
     other = Client(url, "let me in", f"{client.name}-other")
-    threading.Timer(0.05, lambda: other.publish(note(client.name, 5))).start()
+    publishing = threading.Timer(0.05, lambda: other.publish(note(client.name, 5)))
+    publishing.start()
 
     found: list[int] = []
     while not found:
         records, cursor = client.fetch(client.name, cursor)
         found = [r.body["number"] for r in records if r.stream == f"note/{client.name}"]
+    publishing.join()
+    other.close()
 
     assert found == [5]
 
@@ -200,13 +203,14 @@ def test_who_saw_what_the_log_has_lost_is_told_and_goes_on(tmp_path: Path) -> No
     end()
     shutil.copy(path, tmp_path / "backup")
     end = serve()
-    client.feed.close()
+    client.close()
     client.command = client.again()
     seen = client.publish(note("lost", 2), note("lost", 3))
     end()
     shutil.copy(tmp_path / "backup", path)
     end = serve()
 
+    client.command.close()
     client.command = client.again()
     client.publish(note("lost", 4))
 

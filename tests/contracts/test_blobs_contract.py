@@ -8,12 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortex.runtime.log import BlobError, BlobMissingError, Blobs, BlobStore, MemoryBlobs
+from cortex.runtime.subjects import PersonalBlobs, SubjectKeys
 
 ABSENT = sha256(b"never put").hexdigest()
 
 
-@pytest.fixture(params=["files", "memory"])
+@pytest.fixture(params=["files", "memory", "with subjects"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
+    if request.param == "with subjects":
+        return PersonalBlobs(MemoryBlobs(), SubjectKeys(None))
     return BlobStore(tmp_path / "blobs") if request.param == "files" else MemoryBlobs()
 
 

@@ -20,19 +20,24 @@ from cortex.bus import (
     Receipt,
     Recorded,
     Row,
-    Standing,
     State,
+    SubscriptionState,
     Work,
     encode,
 )
 from cortex.runtime.log import EventLog, MemoryLog, RowRefusedError
+from cortex.runtime.subjects import PersonalLog, SubjectKeys
 
 EVERYTHING = (("*", None),)
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "with subjects"])
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Log]:
     opened: Log = EventLog.open(tmp_path / "log.db") if request.param == "sqlite" else MemoryLog()
+    if request.param == "with subjects":
+        keys = SubjectKeys(None)
+        keys.id_of("somebody")
+        opened = PersonalLog(opened, keys)
     yield opened
     opened.close()
 
@@ -151,8 +156,10 @@ def test_a_version_that_is_taken_is_refused_and_the_log_goes_on(log: Log) -> Non
 
 
 def test_what_stands_beside_the_events_is_put_replaced_and_removed(log: Log) -> None:
-    ordered = Standing("p", "ordered", (("step.*", None), ("gate.evaluate", "tests_pass")), 4, 1, 2)
-    work = Standing("w", "work", EVERYTHING)
+    ordered = SubscriptionState(
+        "p", "ordered", (("step.*", None), ("gate.evaluate", "tests_pass")), 4, 1, 2
+    )
+    work = SubscriptionState("w", "work", EVERYTHING)
     log.write(
         Batch(
             standings={"p": ordered, "w": work},
@@ -164,7 +171,7 @@ def test_what_stands_beside_the_events_is_put_replaced_and_removed(log: Log) -> 
 
     log.write(
         Batch(
-            standings={"p": Standing("p", "ordered", EVERYTHING, 9)},
+            standings={"p": SubscriptionState("p", "ordered", EVERYTHING, 9)},
             work={("w", 2): Work("w", 2, 1, 1, 77)},
             finished=[("w", 1)],
             forgotten=dict.fromkeys(["d"]),
@@ -176,7 +183,7 @@ def test_what_stands_beside_the_events_is_put_replaced_and_removed(log: Log) -> 
     assert msgspec.structs.replace(log.state(), epochs=()) == State(
         head=0,
         time_ns=0,
-        standings=[Standing("p", "ordered", EVERYTHING, 9), work],
+        standings=[SubscriptionState("p", "ordered", EVERYTHING, 9), work],
         work=[Work("w", 2, 1, 1, 77)],
         deadlines=[Deadline("e", 8, b"later", "you")],
         receipts=[Receipt("c", 2, b"two")],
@@ -186,7 +193,7 @@ def test_what_stands_beside_the_events_is_put_replaced_and_removed(log: Log) -> 
 def test_dropping_a_subscription_takes_its_work_along(log: Log) -> None:
     log.write(
         Batch(
-            standings={name: Standing(name, "work", EVERYTHING) for name in "ab"},
+            standings={name: SubscriptionState(name, "work", EVERYTHING) for name in "ab"},
             work={(name, 1): Work(name, 1) for name in "ab"},
         )
     )
@@ -282,7 +289,8 @@ class BothLogs(RuleBasedStateMachine):
         keys = data.draw(st.sets(st.tuples(NAMES, POSITIONS)))
         batch = Batch(
             standings={
-                n: Standing(n, "work", ((n, None), ("*", n)), data.draw(TIMES)) for n in names
+                n: SubscriptionState(n, "work", ((n, None), ("*", n)), data.draw(TIMES))
+                for n in names
             },
             dropped=sorted(data.draw(st.sets(NAMES))),
             work={(n, p): Work(n, p, p, p, data.draw(TIMES)) for n, p in keys},

@@ -14,7 +14,7 @@ import msgspec
 
 from cortex.bus import Client
 from cortex.bus.events import ExecutionRequest, PluginLoad, ProcessSubmit
-from cortex.plugins.hosting import unavailable
+from cortex.plugins.host import unavailable
 from cortex.runtime.executions import (
     Execution,
     do_again,
@@ -37,7 +37,7 @@ STILL_S = 1.0  # after which nobody tells any more of a file or a minute that ca
 UNDER_WAY_S = 5.0  # that an effect is waited for which is to be killed in the middle
 AT_RISK = 3  # executions asked for right before the power fails
 HELD_S = 1.5  # how long such an effect takes; its lease is shorter
-CHILD, SERVER, PLUGGED = "spawned_child", "chaos_server.py", "hosting.child"
+CHILD, SERVER, PLUGGED = "spawned_child", "chaos_server.py", "host.child"
 ASKED = tuple(kind for kind in STEPS if kind not in ("seen", "tick"))  # files and minutes ask, too
 KIND_OF = {process: kind for kind, (process, _) in STEPS.items()}
 ONCE = frozenset({"once", "far", "plug", "tool", "program", "seen", "tick"})

@@ -10,6 +10,7 @@ import msgspec
 from cortex.bus import Recorded, as_map, decode
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog
+from cortex.testing import replay
 
 from .chaos_effects import KIND_OF, ONCE, Chaos
 from .chaos_follower import Followed
@@ -165,6 +166,7 @@ def judged(chaos: Chaos, verdict: Verdict, followers: list[Followed]) -> Verdict
     wrong += _lost(chaos, ended, verdict)
     wrong += _unanswered(records) if verdict.durability == "full" else ()
     wrong += _missed(records)
+    wrong += _decided_otherwise(chaos.world.home)
     ids = {record.position: record.id.hex() for record in records}
     for followed in followers:
         verdict.tails_lost += len(followed.lost)
@@ -176,6 +178,15 @@ def judged(chaos: Chaos, verdict: Verdict, followers: list[Followed]) -> Verdict
             wrong.append(f"a follower was told of a loss that was none: {followed.lost}")
     wrong += (f"a process was left behind: {each}" for each in chaos.world.left_behind())
     return verdict
+
+
+def _decided_otherwise(home: Home) -> list[str]:
+    """What a replay decides otherwise than the runtimes did that were killed."""
+    try:
+        replay(home.path)
+    except AssertionError as error:
+        return [f"a replay differs: {error}"]
+    return []
 
 
 def _problems(one: Ended, times: int) -> list[str]:

@@ -1,10 +1,13 @@
 """Somebody in a checkout with a goal, and a model that answers from a script."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from cortex.testing import replay
 
 from ..servers import Answer, ScriptedOpenAI
 from ..servers.http import Tool
@@ -39,9 +42,12 @@ EARLY = call("goal_reached", 6, summary="nothing is wrong")
 
 
 @pytest.fixture
-def user(tmp_path: Path) -> User:
+def user(tmp_path: Path) -> Iterator[User]:
+    """Somebody whose work, whatever it was, is decided again at the end."""
     need_sdk("openai")
-    return User(checkout_of(PYTHON, tmp_path))
+    user = User(checkout_of(PYTHON, tmp_path))
+    yield user
+    replay(user.home.path)
 
 
 def scripted(user: User, server: ScriptedOpenAI, *answers: Answer) -> None:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from cortex.plugins.hosting import unavailable
+from cortex.plugins.host import unavailable
 from cortex.runtime.serving import found
 
 from .. import installed_packages

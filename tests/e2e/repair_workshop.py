@@ -10,6 +10,9 @@ import pytest
 from cortex.actors.library import library_sources
 from cortex.bus import Backoff
 from cortex.bus.events import ContextCompiled
+from cortex.runtime.context import (
+    prompt_text,
+)
 from cortex.runtime.kernel import Home, Runtime
 
 from ..servers import Answer, ScriptedServer
@@ -36,7 +39,7 @@ class Workshop:
     def prompts(self, run: Run, step_id: str) -> list[str]:
         """What the log says was sent for a step, in order."""
         return [
-            self.world.blobs.get(each.prompt).decode()
+            prompt_text(self.world.blobs.get(each.prompt))
             for each in run.all(ContextCompiled)
             if each.step_id == step_id
         ]
@@ -50,7 +53,9 @@ def workshop(shape: str, folder: Path, **processes: str) -> Iterator[Workshop]:
     with pytest.MonkeyPatch.context() as patched, SERVERS[shape]() as server:
         patched.setenv(KEY_ENV, KEY)
         # What is waited for is in the log; a test need not wait as long.
-        patched.setattr("cortex.runtime.executions.retrying.MODEL_BACKOFF", Backoff(0.02, 300.0))
+        patched.setattr(
+            "cortex.runtime.executions.steps.retrying.MODEL_BACKOFF", Backoff(0.02, 300.0)
+        )
         with Runtime(use(home, model("scripted", server))) as runtime:
             world = World(runtime)
             world.submit_files({**library_sources(), **processes})

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,23 @@ def folder(tmp_path: Path) -> Path:
         pytest.skip("docs/ is not beside these tests")
     for name, text in BLOCK.findall(PAGE.read_text()):
         (tmp_path / name).write_text(text)
-    install(tmp_path, "words", commands="steps = steps_command:steps")
+    install_as_told(tmp_path)
     (tmp_path / "notes.txt").write_text("tea is served at four\n")
     cortex(tmp_path, "init")
     added = (tmp_path / "config.toml").read_text()
     config = tmp_path / ".cortex" / "config.toml"
     config.write_text(f"{added}\n{config.read_text()}")
     return tmp_path
+
+
+def install_as_told(folder: Path) -> None:
+    """Install the package of the page: its name and entry points are those of pyproject.toml."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    groups = {
+        group.removeprefix("cortex."): "\n".join(f"{name} = {at}" for name, at in points.items())
+        for group, points in project["entry-points"].items()
+    }
+    install(folder, project["name"], **groups)
 
 
 def cortex(folder: Path, *arguments: str) -> str:
@@ -55,6 +66,12 @@ def test_the_parts_of_the_page_work_together(folder: Path) -> None:
     assert again == rows
 
 
+def test_the_package_holds_every_module_of_the_page(folder: Path) -> None:
+    told = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["setuptools"]
+
+    assert set(told["py-modules"]) == {path.stem for path in folder.glob("*.py")}
+
+
 def test_they_take_few_lines() -> None:
     if not PAGE.is_file():
         pytest.skip("docs/ is not beside these tests")
@@ -62,5 +79,5 @@ def test_they_take_few_lines() -> None:
 
     lines = [line for text in parts for line in text.splitlines() if line.strip()]
 
-    assert len(parts) == 4
+    assert len(parts) == 5
     assert len(lines) <= MOST_LINES

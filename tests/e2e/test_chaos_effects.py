@@ -20,7 +20,7 @@ from .chaos_effects import STRUCK, Chaos, dealt
 from .chaos_follower import Follower, read
 from .chaos_verdict import Verdict, judged, summed
 
-KILLS = int(os.environ.get("CORTEX_EFFECT_KILLS", "20"))  # half of them with each durability
+KILLS = int(os.environ.get("CORTEX_EFFECT_KILLS", "10"))  # half of them with each durability
 SEED = os.environ.get("CORTEX_EFFECT_SEED", "12")
 REPORT = os.environ.get("CORTEX_EFFECT_REPORT", "")
 AT_ONCE = 4  # executions asked for before each kill

@@ -20,6 +20,8 @@ from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import BlobStore, EventLog
 from cortex.runtime.serving.doctor import blobs_of
 
+from ..waiting import until
+
 CORTEX = Path(sys.executable).parent / "cortex"
 FAILING = "FAILED tests/test_sum.py::test_sum - assert 3 == 4\n1 failed, 1 passed in 0.01s\n"
 ECHO = (
@@ -104,7 +106,8 @@ def small_disk(lived: Path, tmp_path: Path) -> Iterator[Path]:
     try:
         yield copied(lived, disk / "copy")
     finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        # A process that the test killed may still be ending.
+        until(lambda: not subprocess.run(["umount", str(disk)], check=False).returncode)
 
 
 def records(folder: Path) -> list[Recorded]:

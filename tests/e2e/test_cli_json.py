@@ -217,7 +217,7 @@ FAILURES: list[tuple[tuple[str, ...], int, str]] = [
     (("prompt", "show", "zzzz"), 3, "NotFoundError"),
     (("prompt", "why", "no_such"), 3, "NotFoundError"),
     (("context", "health", "DONE"), 3, "NotFoundError"),
-    (("ctx", "decode", ".cortex/processes/echo.yaml"), 1, "CtxFormatError"),
+    (("ctx", "encode", "--kind", "toml", ".cortex/processes/echo.yaml"), 1, "CtxSourceError"),
     (("run", "no_such"), 3, "NotFoundError"),
     (("run",), 2, "UsageError"),
     (("run", "echo", "--frob"), 2, "UsageError"),

@@ -278,7 +278,7 @@ def test_one_ctrl_c_keeps_the_answer_that_is_coming(desk: Desk) -> None:
 
 def test_two_leave_at_once_and_the_call_is_made_anew(desk: Desk) -> None:
     slow = Answer(text=("It comes\n", "and comes\n", "end"), hold=threading.Event())
-    typed = [(b"It comes", b"\x03"), (b"Ctrl-C again leaves", b"\x03")]
+    typed = [(b"It comes", b"\x03"), (b"Ctrl-C again ends", b"\x03")]
     with ScriptedOpenAI(slow, default=Answer(text=("Under the mat.",))) as server:
         desk.configure(MODELS.replace("URL", server.base_url))
 

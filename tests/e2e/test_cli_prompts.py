@@ -190,9 +190,9 @@ def test_what_is_not_there_is_one_line(desk: Desk, rows: list[dict[str, Any]]) -
     execution, digest = rows[0]["execution"], rows[1]["prompt"]
     expected = {
         "prompt show ffffffff": (3, "is not in this home"),
-        f"prompt show {execution}/no_such": (3, "was not compiled"),
+        f"prompt show {execution}/no_such": (3, "no_such sent no prompt"),
         "prompt why no.such:7": (3, "was not considered for any prompt"),
-        f"prompt show {desk.idle}": (3, "was not compiled"),
+        f"prompt show {desk.idle}": (3, f"{desk.idle} sent no prompt"),
         f"context health {desk.idle}": (3, "no step asked a model yet"),
         "context health nobody -f": (3, "is not in this home"),
         f"prompt show {digest[:4]}": (0, ""),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -120,7 +121,7 @@ def test_an_execution_is_found_again_by_list_find_show_and_prefix(
     found = triaged["id"]
 
     assert found in [row["id"] for row in user.json("execution", "list", "--status", "completed")]
-    assert found in [row["id"] for row in user.json("execution", "find", "CI", "triage")]
+    assert found in [row["id"] for row in user.json("execution", "find", "failing test")]
     assert user.json("execution", "show", found[:8])["id"] == found
 
 
@@ -139,6 +140,25 @@ def test_a_trace_tells_gates_contexts_models_and_primitives(
     assert next(s for s in spans if s["id"] == parents[model["id"]])["name"] == "diagnose"
     assert "sections: " in out
     assert "orchestrate " in out
+
+
+def test_a_trace_is_a_waterfall_whose_root_has_the_sums(
+    triaged: dict[str, Any], user: User
+) -> None:
+    page = user.folder / "trace.html"
+
+    rows = user.json("trace", triaged["id"])["waterfall"]["rows"]
+    out = user.cortex("trace", triaged["id"])
+    user.cortex("trace", triaged["id"], "--html", str(page))
+
+    models = [row for row in rows if row["kind"] == "model"]
+    assert sum(sum(row["own"].values()) for row in models) == triaged["tokens"] > 0
+    assert sum(rows[0]["usage"].values()) == triaged["tokens"]
+    (diagnose,) = (row for row in rows if (row["kind"], row["name"]) == ("step", "diagnose"))
+    assert diagnose["context_tokens"] == triaged["contexts"][0]["tokens"]
+    assert diagnose["model"] == models[0]["model"]
+    assert re.search(r"\n  step diagnose +[▏▎▍▌▋▊▉█]+ ", out)
+    assert "Content-Security-Policy" in page.read_text("utf-8")
 
 
 def test_events_are_chosen_by_topic_execution_and_time(triaged: dict[str, Any], user: User) -> None:
@@ -192,7 +212,7 @@ def test_a_trigger_runs_the_process_that_answers_it(user: User) -> None:
 def test_a_breakpoint_before_no_step_is_refused_before_anything_runs(user: User) -> None:
     before = user.json("execution", "list")
 
-    user.cortex("run", "triage_ci_failure", "-i", "log=ci.log", "--break", "diagnos", code=2)
+    user.cortex("run", "triage_ci_failure", "-i", "log=ci.log", "--break", "diagnos", code=3)
 
     assert user.json("execution", "list") == before
 
@@ -305,7 +325,7 @@ def test_ctrl_c_waits_for_the_step_at_hand(awake: Path, user: User) -> None:
     execution_id = err.strip().splitlines()[-1].split()[-1]
     state = user.json("execution", "show", execution_id)
     assert running.returncode == 130
-    assert "pausing when the step at hand is done; Ctrl-C again leaves at once" in told
+    assert "pausing when the current step is done; Ctrl-C again ends the command at once" in told
     assert (state["status"], state["steps"]) == ("paused", {"first": "completed"})
 
 

@@ -10,6 +10,13 @@ from pathlib import Path
 import pytest
 
 CORTEX = Path(sys.executable).parent / "cortex"
+MARKED = """\
+process: marked
+version: 1
+description: '{text}'
+steps:
+  - {{ id: say, action: shell, with: {{ run: [printf, said] }} }}
+"""
 
 
 class Terminal:
@@ -114,7 +121,7 @@ def test_eighty_columns_are_enough(terminal: Terminal) -> None:
 def test_a_table_is_aligned_and_every_id_is_whole(terminal: Terminal) -> None:
     terminal.run("run", "--goal", "a goal that is far too long for the line " * 5)
 
-    _, shown = terminal.run("execution", "list", NO_COLOR="1")
+    _, shown = terminal.run("execution", "list", NO_COLOR="1", COLUMNS="66")
 
     lines = shown.splitlines()
     assert len({len(line) for line in lines if line.endswith("…")}) == 1
@@ -136,3 +143,79 @@ def test_what_a_log_holds_cannot_act_on_the_terminal(terminal: Terminal) -> None
 
     assert "\x1b[2J" not in listed + events
     assert "\x07" not in listed + events
+
+
+def test_markup_in_data_is_shown_as_it_is(terminal: Terminal) -> None:
+    text = "[red]x[/red] [link=https://example.com]y[/link] [/]"
+    source = MARKED.format(text=text)
+    (terminal.folder / ".cortex" / "processes" / "marked.process.yaml").write_text(source)
+    terminal.run("run", "--goal", text)
+
+    _, listed = terminal.run("process", "list", COLUMNS="160")
+    _, traced = terminal.run("trace", COLUMNS="160")
+
+    assert text in listed
+    assert text in traced
+    assert "\x1b]8;" not in listed + traced  # a link
+    assert "\x1b[31m" not in listed + traced  # red
+
+
+LOOK = """\
+process: look
+version: 1
+steps:
+  - { id: first, action: shell, with: { run: echo one } }
+  - id: look
+    action: answer_question
+    description: Say what is asked.
+    with: { question: What colour is the sky? }
+    breakpoint: true
+  - { id: last, action: shell, with: { run: echo done } }
+"""
+
+
+def test_at_a_breakpoint_a_person_looks_changes_steps_and_continues(terminal: Terminal) -> None:
+    (terminal.folder / "look.yaml").write_text(LOOK)
+    editor = "sed -i s/colour/hue/"
+
+    typed = "what\nd\ne\ns\nc\n"
+    code, shown = terminal.run("run", "look.yaml", typed=typed, EDITOR=editor, NO_COLOR="1")
+
+    assert code == 0, shown
+    asks = (
+        "[s]tep, [c]ontinue, [e]dit what is sent, [d]ebug: show all, or Enter to leave it paused:"
+    )
+    assert shown.count(asks) == 4  # at first, not understood, shown, and changed
+    assert "answer s, c, e or d" in shown
+    first, whole, changed, last = shown.split("at the breakpoint before step ")[1:]
+    assert first.startswith("look")
+    assert "the prompt for extractive has 96 of 24,000 tokens (persona 41," in first
+    assert "| question: What colour is the sky?" in whole
+    assert "the context of look: the step itself; by owner" in whole
+    assert changed.startswith("look")
+    assert last.startswith("last")
+    assert "it continues with shell run=echo done" in last
+    assert "completed" in last
+
+
+@pytest.mark.parametrize("typed", ["\n", "\x04"])
+def test_a_breakpoint_that_is_left_alone_stays(terminal: Terminal, typed: str) -> None:
+    (terminal.folder / "look.yaml").write_text(LOOK)
+
+    code, shown = terminal.run("run", "look.yaml", typed=typed, NO_COLOR="1")
+
+    assert code == 5, shown
+    assert "paused: breakpoint at step look" in shown
+    assert "cortex execution resume" in shown
+
+
+def test_a_run_for_a_program_and_one_with_yes_ask_nothing_at_a_breakpoint(
+    terminal: Terminal,
+) -> None:
+    (terminal.folder / "look.yaml").write_text(LOOK)
+
+    for option in ("--json", "-y"):
+        code, shown = terminal.run("run", "look.yaml", option)
+
+        assert code == 5, shown
+        assert "[s]tep" not in shown

@@ -1,6 +1,6 @@
 """Kill -9 at seeded random points of steps with many items: nothing is lost, doubled or reordered.
 
-`CORTEX_FAN_KILLS` kills more often (20 unless given) and `CORTEX_FAN_ITEMS` makes the steps larger
+`CORTEX_FAN_KILLS` kills more often (4 unless given) and `CORTEX_FAN_ITEMS` makes the steps larger
 (200 items each); `CORTEX_FAN_SEED` takes other points, and `CORTEX_FAN_REPORT=FILE` adds the
 figures to FILE. `make fan-kills` kills 100 times in steps of 1,000 items.
 """
@@ -29,11 +29,12 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog
+from cortex.testing import replay
 
 from .fan_world import ACTIONS, AT_ONCE
 
 PROGRAM = Path(__file__).with_name("fan_world.py")
-KILLS = int(os.environ.get("CORTEX_FAN_KILLS", "20"))
+KILLS = int(os.environ.get("CORTEX_FAN_KILLS", "4"))
 ITEMS = int(os.environ.get("CORTEX_FAN_ITEMS", "200"))
 SEED = os.environ.get("CORTEX_FAN_SEED", "13")
 REPORT = os.environ.get("CORTEX_FAN_REPORT", "")
@@ -133,6 +134,7 @@ def test_kills_neither_lose_nor_double_an_item_nor_change_the_order(tmp_path: Pa
         lives.life_of(record.position) for record, e in records if isinstance(e, EffectUnknown)
     )
     assert max(questions.values(), default=0) <= AT_ONCE
+    replay(tmp_path / ".cortex")
     if REPORT:
         _note(lives, records, questions, time.monotonic() - began_s)
 

@@ -136,9 +136,9 @@ def test_a_check_that_is_no_gate_and_no_program_is_refused(
 
 
 def test_a_pause_before_what_may_not_be_done_is_refused(user: User) -> None:
-    wrong = said(user, "run", "--goal", "x", "--by-hand", "--break", "shel", code=2)
+    wrong = said(user, "run", "--goal", "x", "--by-hand", "--break", "shel", code=3)
 
-    assert "work towards the goal has no step 'shel': did you mean `shell`?" in wrong
+    assert "step 'shel' is not in the work towards the goal: did you mean `shell`?" in wrong
     assert user.json("execution", "list") == []
     assert user.json("run", "--goal", "x", "--by-hand", "--break", "shell", code=5)["id"]
 

@@ -20,7 +20,10 @@ from cortex.bus.events import (
     TriggerMatched,
     TriggerReceived,
 )
-from cortex.runtime.context import Manifest
+from cortex.runtime.context import (
+    Manifest,
+    prompt_text,
+)
 
 from ..staff_world import Run, World
 
@@ -110,7 +113,7 @@ def test_the_answer_says_that_it_is_extractive_and_every_span_stands_in_the_prom
     triaged: Run, whole: World
 ) -> None:
     answer = triaged.last(ModelResponded)
-    prompt = whole.blobs.get(answer.prompt).decode()
+    prompt = prompt_text(whole.blobs.get(answer.prompt))
 
     assert answer.answer["extractive"]
     assert answer.answer["spans"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortex.plugins.hosting import unavailable
+from cortex.plugins.host import unavailable
 
 from .up_world import STUCK_S, Desk, opened
 
@@ -131,7 +131,7 @@ def test_a_worker_is_said_to_need_a_hub_where_none_is_up(desk: Desk) -> None:
     alone = desk.run("run", "greeting", "--wait", "0.1")
     desk.serve()
 
-    hint = "no hub is up that a worker could come to: `cortex up --background`, then start it"
+    hint = "no hub is up that a worker could connect to: `cortex up --background`, then start it"
     assert "start the worker that hosts Greet: cortex worker MODULE:NAME" in alone.stderr
     assert hint in alone.stderr
     assert hint not in with_a_hub.stderr

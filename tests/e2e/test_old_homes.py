@@ -71,9 +71,11 @@ def test_everything_stands_where_it_stood_and_the_log_is_whole(rested: OldHome) 
 
     listed = {row["id"]: row["status"] for row in rested.json("execution", "list", "--children")}
     shown = {fact: rested.status(fact) for fact in WAITING}
+    deciders = {rested.shown(fact)["decider"] for fact in WAITING}
 
     assert whole > 100
     assert shown == WAITING
+    assert deciders == {0}  # none of these versions recorded it
     assert {fact: listed[rested.facts[fact]] for fact in WAITING} == WAITING
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cortex.bus import as_map
 from cortex.bus.events import TriggerReceived
-from cortex.plugins.hosting import unavailable
+from cortex.plugins.host import unavailable
 from cortex.runtime.serving import connected
 
 from ..waiting import until

@@ -20,7 +20,7 @@ from cortex.bus.events import (
     PluginLoad,
     StepExecute,
 )
-from cortex.plugins.hosting import PluginManager, unavailable
+from cortex.plugins.host import PluginManager, unavailable
 from cortex.runtime.cli import main
 from cortex.runtime.kernel import Home, Runtime
 
@@ -70,7 +70,7 @@ def test_a_name_that_is_none_and_a_folder_that_is_there_are_refused(
     assert main(["plugin", "new", "My-Plugin"]) == 1
     assert "is not a name of a plugin" in capsys.readouterr().err
     assert main(["plugin", "new", "demo", "--folder", str(written.parent)]) == 1
-    assert "is there already: name another folder" in capsys.readouterr().err
+    assert "exists already: name another folder" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -108,6 +108,7 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
         "confined": False,
         "reason": "",
         "failures": 0,
+        "summary": "",
     }
     assert rows["webhook"]["package"] == "cortex-runtime"
     document = said("plugin", "info", "ticker", *UNCONFINED)
@@ -154,7 +155,11 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
 @pytest.mark.parametrize(
     ("args", "code", "problem"),
     [
-        (["load", "nobody"], 3, "no plugin 'nobody' is installed (there are: ticker, webhook)"),
+        (
+            ["load", "nobody"],
+            3,
+            "no plugin 'nobody' is installed (there are: prometheus, ticker, webhook)",
+        ),
         (["load", "webhook", "--grant", "all"], 2, "webhook does not ask for 'all'; it asks for"),
         (["load", "ticker", "--in-runtime"], 1, "say --unconfined, too"),
         (["reload", "ticker"], 1, "plugin ticker is not loaded: `cortex plugin load ticker`"),

@@ -8,7 +8,7 @@ import pytest
 
 from cortex.bus import as_map
 from cortex.bus.events import RuntimeStarted
-from cortex.plugins.hosting import unavailable
+from cortex.plugins.host import unavailable
 from cortex.runtime.cli import main
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cortex.bus.events import ComponentWithdrawn
-from cortex.plugins.hosting import unavailable
+from cortex.plugins.host import unavailable
 from cortex.runtime.cli import main
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home

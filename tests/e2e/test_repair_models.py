@@ -14,6 +14,9 @@ from cortex.bus.events import (
     ModelSelected,
     ProcessCompiled,
 )
+from cortex.runtime.context import (
+    prompt_text,
+)
 from cortex.runtime.kernel import Home, Runtime
 
 from ..servers import ScriptedAnthropic, ScriptedOpenAI
@@ -66,7 +69,7 @@ def repaired(home: Home, checkout: Path) -> Repair:
             for said in world.said()
             if isinstance(said.event, ProcessCompiled) and said.event.name == "fix_ci_failure"
         }
-        prompt = world.blobs.get(run.last(ContextCompiled).prompt).decode()
+        prompt = prompt_text(world.blobs.get(run.last(ContextCompiled).prompt))
         return Repair(run, prompt, linked)
 
 

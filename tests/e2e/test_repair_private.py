@@ -17,7 +17,11 @@ from cortex.bus.events import (
     ModelInvoke,
     StepFailed,
 )
-from cortex.runtime.context import split
+from cortex.runtime.context import (
+    parts_of,
+    prompt_text,
+    read_text,
+)
 from cortex.runtime.kernel import Home, Runtime
 
 from ..servers import Answer, ScriptedAnthropic, ScriptedOpenAI
@@ -114,7 +118,7 @@ def test_only_the_prompt_leaves_and_only_to_the_model_that_was_chosen(
                 trigger=world.client.new_id(),
             )
             run = world.stopped(request.execution_id, world.client.publish(request))
-            prompts = [world.blobs.get(e.prompt).decode() for e in run.all(ContextCompiled)]
+            prompts = [prompt_text(world.blobs.get(e.prompt)) for e in run.all(ContextCompiled)]
             blobs = {event.prompt for event in run.all(ContextCompiled)}
 
     assert run.outcome == "completed", run.end
@@ -123,7 +127,7 @@ def test_only_the_prompt_leaves_and_only_to_the_model_that_was_chosen(
     ours = (request.execution_id, request.trigger, str(tmp_path), ".cortex", USER, user, host)
     assert len(chosen.asked) == len(prompts) == 3
     for asked, prompt in zip(chosen.asked, prompts, strict=True):
-        parts = split(prompt)
+        parts = parts_of(read_text(prompt))
         assert texts_of(shape, asked.body) == (parts.system, parts.user)
         assert set(asked.body) <= FIELDS[shape]
         assert names_of(asked.body) == [tool["name"] for tool in parts.tools]

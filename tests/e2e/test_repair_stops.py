@@ -91,7 +91,9 @@ class Desk(User):
         for name in ("CORTEX_HOME", "CORTEX_DEBUG"):
             patched.delenv(name, raising=False)
         # What is waited for is in the log; the test need not wait as long.
-        patched.setattr("cortex.runtime.executions.retrying.MODEL_BACKOFF", Backoff(0.01, 300.0))
+        patched.setattr(
+            "cortex.runtime.executions.steps.retrying.MODEL_BACKOFF", Backoff(0.01, 300.0)
+        )
 
     def stopped(self, says: str, *, step: str) -> dict[str, Any]:
         """Repair, which stops with one line; what is recorded of it."""

@@ -199,7 +199,7 @@ def test_an_empty_list_says_how_one_is_let_in_and_a_time_has_its_zone(shell: She
     shell.run("add", "alice", "--expires", "30d")
     shown, _ = shell.run("show", "alice")
 
-    assert empty == "no clients: `cortex client add NAME` lets one in\n"
+    assert empty == "no clients: `cortex client add NAME` authorises one\n"
     assert re.search(r"until +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z+\-\d]+\n", shown), shown
 
 

@@ -40,7 +40,7 @@ from cortex.runtime.access import (
     revoke,
 )
 from cortex.runtime.kernel import Config
-from cortex.runtime.log import MemoryLog
+from cortex.runtime.log import AgentWork, MemoryLog
 
 SECOND_NS = 1_000_000_000
 HERE = Peer("ipc")
@@ -52,6 +52,9 @@ class Clock:
     now = 1_700_000_000 * SECOND_NS
 
     def now_ns(self) -> int:
+        return self.now
+
+    def monotonic_ns(self) -> int:
         return self.now
 
 
@@ -69,7 +72,9 @@ class BrittleLog(MemoryLog):
 class World:
     def __init__(self, keys: Path, vocabulary: Vocabulary) -> None:
         self.clock, self.log, self.keys = Clock(), BrittleLog(), keys
-        self.hub = LocalHub(Hub(self.log, vocabulary, system_entropy), self.clock)
+        self.hub = LocalHub(
+            Hub(self.log, vocabulary, system_entropy, policy=AgentWork()), self.clock
+        )
         self.owner = Client("owner", self.hub, self.log, vocabulary)
         self.changed: list[str] = []
         self.access = self.opened()
@@ -342,7 +347,9 @@ def test_a_log_with_events_of_strangers_among_the_grants_still_opens(tmp_path: P
     assert world.access.admit(token, "", HERE) == "alice"
     revoke(reader, "alice")
     assert not world.access.standing("alice")
-    import_module("cortex.runtime.kernel.announcements").announce(reader, (), Config(), alone=True)
+    import_module("cortex.runtime.kernel.components.announcements").announce(
+        reader, (), Config(), alone=True
+    )
     world.access.close()
     world.hub.close()
 

@@ -62,7 +62,7 @@ from cortex.runtime.access import (
     renew_hub_certificate,
     revoke,
 )
-from cortex.runtime.log import MemoryLog
+from cortex.runtime.log import AgentWork, MemoryLog
 
 SOON_S = 120.0
 STARTED = RuntimeStarted(runtime="r", cortex_version="1")
@@ -75,7 +75,9 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder, self.keys = folder, folder / "keys"
         self.log = MemoryLog()
-        self.hub = LocalHub(Hub(self.log, VOCABULARY, system_entropy), SystemClock())
+        self.hub = LocalHub(
+            Hub(self.log, VOCABULARY, system_entropy, policy=AgentWork()), SystemClock()
+        )
         self.access = HubAccess(self.hub, self.log, VOCABULARY, self.keys)
         self.server = HubServer(self.hub, self.log, access=self.access)
         self.ipc = self.server.listen(f"ipc://{folder}/bus.sock")
@@ -361,7 +363,7 @@ def test_a_client_of_another_version_is_told_what_to_do_and_it_is_recorded(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, token = world.client(publish=("*",))
-    monkeypatch.setattr("cortex.bus.wire.channel.VERSIONS", (99,))
+    monkeypatch.setattr("cortex.bus.wire.client.channel.VERSIONS", (99,))
 
     with pytest.raises(VersionError, match="99"):
         connect(world.ipc, token=token)

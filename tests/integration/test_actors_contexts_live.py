@@ -19,7 +19,13 @@ from cortex.bus.events import (
     ToolCall,
     ToolReturned,
 )
-from cortex.runtime.context import Manifest, split
+from cortex.runtime.context import (
+    Manifest,
+    parts_of,
+    prompt_text,
+    read_prompt,
+    read_text,
+)
 from cortex.runtime.kernel import Component, Delivery, Home, Runtime, Serves, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, Price
@@ -57,7 +63,7 @@ def test_a_question_is_answered_from_the_prompt_and_cites_it_verbatim(
     assert "Tea is served at four in the garden. [read:4]" in result["text"]
     assert result["extractive"]
     responded = run.last(ModelResponded)
-    prompt = answering.blobs.get(responded.prompt).decode()
+    prompt = prompt_text(answering.blobs.get(responded.prompt))
     assert responded.answer["spans"]
     assert all(span["text"] in prompt for span in responded.answer["spans"])
 
@@ -67,7 +73,7 @@ def test_the_prompt_and_its_manifest_can_be_read_long_after(answering: World, fo
 
     compiled = answering.run("stored", workspace=folder).last(ContextCompiled)
 
-    prompt = answering.blobs.get(compiled.prompt).decode()
+    prompt = prompt_text(answering.blobs.get(compiled.prompt))
     manifest = msgspec.json.decode(answering.blobs.get(compiled.manifest), type=Manifest)
     assert NOTES.strip() in prompt
     assert "question: When is tea served?" in prompt
@@ -130,9 +136,9 @@ def test_knowledge_is_in_the_prompt_and_a_change_since_linking_is_told(
     rota.unlink()
     third = answering.run("knows", workspace=folder)
 
-    assert "Ada pours." in answering.blobs.get(first.prompt).decode()
+    assert "Ada pours." in prompt_text(answering.blobs.get(first.prompt))
     assert first.actions == ()
-    assert "Bob pours." in answering.blobs.get(second.prompt).decode()
+    assert "Bob pours." in prompt_text(answering.blobs.get(second.prompt))
     assert second.actions == ("house.rota changed since the process was linked",)
     assert third.outcome == "halted"
     assert str(rota) in third.last(ContextRefused).reason
@@ -195,7 +201,7 @@ class Thinker(Component):
     def invoke(self, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
         """Call `look` in the first turn, answer in the second."""
         call = {"id": "c1", "tool": "look", "arguments": {"at": "the clock"}}
-        first = event.turn == 0 and split(self._blobs.get(event.prompt).decode()).tools
+        first = event.turn == 0 and parts_of(read_prompt(self._blobs.get(event.prompt))).tools
         yield ModelResponded(
             execution_id=event.execution_id,
             step_id=event.step_id,
@@ -245,10 +251,10 @@ def test_the_second_turn_of_a_step_begins_with_the_first_and_shows_what_the_tool
     first, second = run.all(ContextCompiled)
     assert [each.turn for each in run.all(ModelSelected)] == [0, 1]
     assert run.all(ModelSelected)[1].because == "it answered the turns before"
-    before, after = (thinking.blobs.get(each.prompt).decode() for each in (first, second))
-    assert [tool["name"] for tool in split(before).tools] == ["look"]
+    before, after = (prompt_text(thinking.blobs.get(each.prompt)) for each in (first, second))
+    assert [tool["name"] for tool in parts_of(read_text(before)).tools] == ["look"]
     assert after.startswith(before[: before.index("=== step ===")])
-    assert '(called look with {"at":"the clock"}, as c1)' in after
+    assert 'kind="call" source="look">\n{"at":"the clock"}\n</data>' in after
     assert "The clock shows four." in after
 
 
@@ -266,7 +272,7 @@ def test_what_one_model_answered_stands_in_the_prompt_of_another(
 
     first, second = run.all(ModelInvoke)
     assert (first.model, second.model) == ("extractive", "thinker")
-    assert "Tea is served at four" in thinking.blobs.get(second.prompt).decode()
+    assert "Tea is served at four" in prompt_text(thinking.blobs.get(second.prompt))
     answered = run.all(ModelResponded)[0].answer["text"]
     assert "Tea is served at four" in answered
 

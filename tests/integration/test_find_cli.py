@@ -59,7 +59,7 @@ def test_why_says_what_the_factor_of_a_speaker_is(said: Said) -> None:
     named = said("knowledge", "find", "what did Bob say about being on call", "--why")
     plain = said("knowledge", "find", "on call this week", "--under", "team", "--why")
 
-    assert "; x1.60, said by whom the question names" in named
+    assert "; x1.30, by an author named in the question" in named
     assert "said" not in plain
 
 

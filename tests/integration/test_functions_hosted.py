@@ -101,6 +101,6 @@ def test_a_function_without_a_decorator_is_no_component(home: Home) -> None:
         load("hosted_rules:undecorated")
 
     assert str(raised.value) == (
-        "component hosted_rules:undecorated: is not a subclass of Component, and no function with "
+        "component hosted_rules:undecorated: is not a subclass of Component, nor a function with "
         "a decorator of cortex; name one of fall, far_words"
     )

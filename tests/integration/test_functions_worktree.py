@@ -75,5 +75,5 @@ def test_who_has_no_home_cannot_reach_the_work_tree(checkout: PlainPath) -> None
 
     assert isinstance(failed, StepFailed)
     assert (failed.kind, failed.retry) == ("refused", False)
-    assert "work tree" in failed.error
+    assert "worktree" in failed.error
     assert (checkout / "sub" / "a.txt").read_text() == "as it was"

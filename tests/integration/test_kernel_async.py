@@ -182,7 +182,7 @@ def test_what_ends_is_no_work_of_a_component_with_nothing_under_way() -> None:
 def test_a_handler_that_outlasts_its_event_is_ended_and_its_event_parked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cortex.runtime.kernel.async_host.GRACE_S", 0.01)
+    monkeypatch.setattr("cortex.runtime.kernel.hosts.async_host.GRACE_S", 0.01)
 
     class Slow(AsyncComponent):
         max_attempts = 1
@@ -260,7 +260,7 @@ class Blocking(AsyncComponent):
 def test_what_an_ended_loop_never_began_is_told_to_who_waits_and_to_nobody_else() -> None:
     Blocking.held.clear()
     Blocking.go_on.clear()
-    host = import_module("cortex.runtime.kernel.async_host").AsyncHost(
+    host = import_module("cortex.runtime.kernel.hosts.async_host").AsyncHost(
         Blocking, Vocabulary(WORDS), lambda *_: None
     )
     host.start()

@@ -36,7 +36,7 @@ class Slow(Component):
 def test_a_component_on_its_way_back_holds_up_no_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cortex.runtime.kernel.recall.PAGE", PAGE)
+    monkeypatch.setattr("cortex.runtime.kernel.shells.recall.PAGE", PAGE)
     home = Home.create(tmp_path / ".cortex")
     with Runtime(home, components=[Vocal]) as runtime:
         me = runtime.client("me")

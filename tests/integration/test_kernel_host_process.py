@@ -33,7 +33,9 @@ def ran(script: str, *arguments: str) -> str:
         capture_output=True,
         text=True,
     )
-    assert done.stderr == ""
+    # On a busy machine a component may not end in time, and a warning says so.
+    said = [line for line in done.stderr.splitlines() if "component_left_behind" not in line]
+    assert said == []
     return done.stdout.strip()
 
 

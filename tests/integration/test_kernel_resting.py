@@ -1,18 +1,29 @@
 """What rests has no thread while it has no work, and loses none for it."""
 
+import os
+import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cortex.runtime.kernel import Component, Delivery, NotReadyError, Output, Runtime, on
+from cortex.runtime.kernel import Component, Delivery, Home, NotReadyError, Output, Runtime, on
 from cortex.runtime.testing import VirtualClock
 
-from .kernel_staff import PATIENCE_S, JobAsked, JobDone, Vocal, wait_for
+from .kernel_staff import PATIENCE_S, JobAsked, JobDone, Vocal, read_all, wait_for
+
+LocalHost: Any = import_module("cortex.runtime.kernel.hosts.host").LocalHost
+KeptHosts: Any = import_module("cortex.runtime.kernel.shells.resting").KeptHosts
 
 MINUTES_S = 120.0
+MOMENT_S = 1.0
 ROUNDS = 200
 TRIES = 1_000
+STARTED_IN_FULL = True  # a process is seen to end by who started it, and at once
 ENDED = threading.Condition()
 DONE: set[int] = set()
 LIVES: list[str] = []  # "begun" and "ended", as they come
@@ -57,8 +68,8 @@ def fresh() -> None:
     DONE.clear()
 
 
-def pass_time(runtime: Runtime, clock: VirtualClock) -> None:
-    clock.advance(MINUTES_S)
+def pass_time(runtime: Runtime, clock: VirtualClock, seconds: float = MINUTES_S) -> None:
+    clock.advance(seconds)
     runtime.look_at_clock()
 
 
@@ -70,6 +81,28 @@ def rest(runtime: Runtime, clock: VirtualClock) -> None:
             if ENDED.wait_for(at_rest, PATIENCE_S / TRIES):
                 return
     raise AssertionError(LIVES)
+
+
+def shells() -> frozenset[threading.Thread]:
+    """Those that live; one of an earlier test may still be ending."""
+    return frozenset(thread for thread in threading.enumerate() if "Shell" in thread.name)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def until(holds: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
+    for _ in range(TRIES):
+        if holds():
+            return
+        meanwhile()
+        time.sleep(PATIENCE_S / TRIES)
+    raise AssertionError("it does not come to that")
 
 
 def at_rest() -> bool:
@@ -116,12 +149,13 @@ def test_work_that_comes_in_the_moment_of_its_end_is_done() -> None:
     with Runtime(components=[Vocal, Hearer, Doer], clock=clock) as runtime:
         me = runtime.client("me")
         for n in range(ROUNDS):
-            passing = threading.Thread(target=pass_time, args=(runtime, clock))
+            # Long enough for a rest, and too short for a lease: who is at work does not hang.
+            passing = threading.Thread(target=pass_time, args=(runtime, clock, MOMENT_S))
             passing.start()
             me.publish(JobAsked(n=n))
             passing.join()
         for _ in range(TRIES):  # it may have been late for its start by this clock
-            pass_time(runtime, clock)
+            pass_time(runtime, clock, MOMENT_S)
             with ENDED:
                 if ENDED.wait_for(lambda: len(DONE) == ROUNDS, PATIENCE_S / TRIES):
                     return
@@ -139,3 +173,69 @@ def test_what_rests_is_removed_and_never_begins_again() -> None:
         runtime.client("me").publish(JobAsked(n=1))
 
     assert "begun" not in LIVES
+
+
+def test_what_comes_to_rest_once_all_was_stopped_is_stopped_too() -> None:
+    with Runtime(components=[Vocal]) as runtime:
+        kept = KeptHosts(runtime.hub)
+        host = LocalHost(Doer, runtime.vocabulary, lambda _: None)
+        host.start()
+        kept.stop_all()
+        kept.keep("Doer/1", host)
+
+        assert kept.take("Doer/1") is None
+        assert LIVES == ["begun", "ended"]
+
+
+@pytest.fixture
+def staff(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "spawned"))
+    return import_module("cpu_staff")
+
+
+@pytest.fixture
+def adding(staff: Any, tmp_path: Path) -> Iterator[tuple[Runtime, VirtualClock]]:
+    """A runtime with a component in a process of its own, which rests."""
+    clock = VirtualClock()
+    used = ["cpu_staff:Listener", "cpu_staff:RestingAdder"]
+    with Runtime(Home.create(tmp_path / "home"), components=used, clock=clock) as runtime:
+        yield runtime, clock
+
+
+def test_the_process_of_what_rests_is_kept_for_its_next_work_and_ends_after_a_minute(
+    staff: Any, adding: tuple[Runtime, VirtualClock]
+) -> None:
+    runtime, clock = adding
+    me, others = runtime.client("me"), shells()
+
+    def add(count: int) -> int:
+        me.publish(staff.SumAsked(of=(1,)))
+        *_, told = read_all(runtime, wait_for(me, "sum.told", count))
+        return int(told.pid)
+
+    first = add(1)
+    until(lambda: shells() <= others, lambda: pass_time(runtime, clock, MOMENT_S))
+    assert is_alive(first)
+    assert add(2) == first
+    until(lambda: not is_alive(first), lambda: pass_time(runtime, clock))
+    assert add(3) != first
+
+
+def test_a_process_that_is_killed_while_it_rests_costs_its_next_work_no_try(
+    staff: Any, adding: tuple[Runtime, VirtualClock]
+) -> None:
+    runtime, clock = adding
+    me, others = runtime.client("me"), shells()
+    me.publish(staff.SumAsked(of=(1,)))
+    (first,) = read_all(runtime, wait_for(me, "sum.told", 1))
+    until(lambda: shells() <= others, lambda: pass_time(runtime, clock, MOMENT_S))
+    os.kill(first.pid, signal.SIGKILL)
+    # It stays, as nobody has asked how it ended, until there is work. A process whose last thread
+    # has not ended yet is a zombie, too, but cannot be waited for.
+    looked = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    until(lambda: os.waitid(os.P_PID, first.pid, looked) is not None, lambda: None)
+    me.publish(staff.SumAsked(of=(1,)))
+    *_, second = read_all(runtime, wait_for(me, "sum.told", 2))
+
+    assert second.pid != first.pid
+    assert second.attempt == 1

@@ -17,6 +17,8 @@ from cortex.runtime.kernel import Entry, Home, Runtime
 
 from .kernel_staff import PATIENCE_S, read_all, wait_for
 
+STARTED_IN_FULL = True  # it is about processes, from their start to their end
+
 
 @pytest.fixture
 def staff(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -140,7 +142,7 @@ def test_a_fold_that_cannot_be_recalled_is_not_taken_for_whole(adding: Runtime, 
 
 
 def test_a_long_past_is_handed_to_the_process_and_not_kept_here(staff: Any, home: Home) -> None:
-    spawned: Any = import_module("cortex.runtime.kernel.spawned")
+    spawned: Any = import_module("cortex.runtime.kernel.hosts.spawned")
     born = spawned.Born("cpu_staff:Adder", {}, str(home.path), tuple(sys.path))
     words = VOCABULARY.extended((staff.SumAsked, staff.SumTotal, staff.SumAnswer))
     host = spawned.SpawnedHost("Adder", born, words, lambda _: None)

@@ -25,7 +25,10 @@ from cortex.bus.events import (
     KnowledgeRequested,
 )
 from cortex.runtime.access import HubAccess, Terms, issue
-from cortex.runtime.context import Manifest
+from cortex.runtime.context import (
+    Manifest,
+    prompt_text,
+)
 from cortex.runtime.kernel import Config, Delivery, Home, Runtime
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.retrieval import SearchResult
@@ -55,6 +58,17 @@ def home(tmp_path: Path) -> Home:
 
 def request(*texts: str, **fields: Any) -> KnowledgeRequest:
     return KnowledgeRequest(execution_id="e1", step_id="s1", texts=texts, **fields)
+
+
+def test_passages_that_are_on_record_are_given_without_a_search(home: Home) -> None:
+    blobs = MemoryBlobs()
+    accessor = KnowledgeStoreAccessor(blobs, Config(), home)
+
+    (said,) = accessor.request(request("when does it close?", found="d1"), GIVEN)
+    accessor.on_stop()
+
+    assert isinstance(said, KnowledgeRequested)
+    assert (said.found, said.topics, said.query) == ("d1", (), "when does it close?")
 
 
 def events(told: Any) -> list[Event]:
@@ -166,7 +180,7 @@ def test_a_run_finds_for_its_prompt_and_clients_find_by_their_grants(
             access.close()
         compiled = run.last(ContextCompiled)
         manifest = msgspec.json.decode(runtime.blobs.get(compiled.manifest), type=Manifest)
-        prompt = runtime.blobs.get(compiled.prompt).decode()
+        prompt = prompt_text(runtime.blobs.get(compiled.prompt))
 
     assert run.outcome == "completed"
     assert run.topics().index("knowledge.requested") < run.topics().index("context.compiled")

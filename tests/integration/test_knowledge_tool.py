@@ -55,7 +55,7 @@ def test_a_question_records_what_was_indexed_and_what_was_found(tmp_path: Path) 
     assert "nine" in found.passages[0].text
     assert isinstance(returned, ToolReturned)
     assert returned.summary == "1 passage for when does the garage close?"
-    assert returned.excerpt.startswith("## parking, lines 1-3 (Parking)\n")
+    assert returned.excerpt.startswith("## parking, lines 1-3\n# Parking\n")
 
     page.unlink()
     removed, *_ = ask(tools, "when does the garage close?")

@@ -14,7 +14,7 @@ from cortex.runtime.log import EventLog
 
 APPEND = """
 import sys
-from cortex.bus import FORMAT, Batch, Receipt, Recorded, Row, Standing, Work, encode
+from cortex.bus import FORMAT, Batch, Receipt, Recorded, Row, SubscriptionState, Work, encode
 from cortex.runtime.log import EventLog
 
 path, durability, batches = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -28,7 +28,7 @@ for number in range(batches):
         rows.append(Row(position, "planner/7", version, encode(record)))
     last = rows[-1].position
     log.write(Batch(rows=rows, receipts={"c": Receipt("c", last, b"")},
-                    standings={"w": Standing("w", "work", (("*", None),))},
+                    standings={"w": SubscriptionState("w", "work", (("*", None),))},
                     work={("w", last): Work("w", last)}, finished=[("w", head)]))
     sys.stdout.write(f"{last}\\n")
     sys.stdout.flush()

@@ -243,7 +243,7 @@ def test_a_log_from_a_newer_version_is_refused_and_not_touched(path: Path) -> No
     before = path.read_bytes()
 
     for readonly in (False, True):
-        with pytest.raises(LogNewerError, match=r"format 99 .* up to 2: upgrade"):
+        with pytest.raises(LogNewerError, match=r"format 99 .* up to 3: upgrade"):
             EventLog.open(path, readonly=readonly)
 
     assert path.read_bytes() == before

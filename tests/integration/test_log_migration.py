@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cortex.bus import Batch, Epoch, Row, Standing, Work
+from cortex.bus import Batch, Epoch, Row, SubscriptionState, Work
 from cortex.runtime.log import LOG_FORMAT, EventLog
 
 ROW = Row(1, "a", 1, b"\x9e\x01\x01\xa1a\x01\xc4\x00\x00\xa1t\x01\xc0\xc0\xa1s\xc0\xc0\xc4\x01\x80")
@@ -33,13 +33,14 @@ EventLog.open(Path(sys.argv[1]))
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A log of format 1: what format 2 added is taken away again."""
+    """A log of format 1: what later formats added is taken away again."""
     path = tmp_path / "log.db"
     with closing(EventLog.open(path)) as log:
-        standing = Standing("w", "work", (("*", None),))
+        standing = SubscriptionState("w", "work", (("*", None),))
         log.write(Batch(rows=[ROW], standings={"w": standing}, work={("w", 1): Work("w", 1, 3, 2)}))
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("drop table epochs")
+        for table in ("segments", "sealed", "epochs"):
+            db.execute(f"drop table {table}")
         db.execute("alter table work drop column log_epoch")
         db.execute("update meta set value = '1' where name = 'format'")
     return path

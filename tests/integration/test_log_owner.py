@@ -140,7 +140,7 @@ def test_a_log_keeps_its_identity(tmp_path: Path) -> None:
     reader = EventLog.open(tmp_path / "log.db", readonly=True)
 
     assert reader.meta() == first
-    assert first.format == 2
+    assert first.format == 3
     reader.close()
 
 

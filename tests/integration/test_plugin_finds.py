@@ -10,7 +10,7 @@ import pytest
 
 from cortex.actors.accessors import KnowledgeStoreAccessor
 from cortex.bus.events import PluginLoad, PluginLoaded, StepCompleted, StepExecute
-from cortex.plugins.hosting import PluginManager, unavailable
+from cortex.plugins.host import PluginManager, unavailable
 from cortex.runtime.kernel import Home, Runtime
 
 from ..installed_packages import install

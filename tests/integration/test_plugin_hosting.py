@@ -38,7 +38,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
 )
-from cortex.plugins.hosting import PluginManager, lines_of, unavailable
+from cortex.plugins.host import PluginManager, lines_of, unavailable
 from cortex.runtime.kernel import Home, Runtime
 
 from ..installed_packages import install

@@ -21,7 +21,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
 )
-from cortex.plugins.hosting import PluginManager, describe, unavailable
+from cortex.plugins.host import PluginManager, describe, unavailable
 from cortex.runtime.kernel import Home, Runtime
 
 from ..installed_packages import install

@@ -23,6 +23,7 @@ from cortex.runtime.context import TokenCounter
 from ..ports import free_port
 from ..servers import (
     PROMPT,
+    PROMPT_TOKENS,
     Answer,
     Asking,
     ScriptedAnthropic,
@@ -317,7 +318,7 @@ def test_tokens_are_counted_where_the_endpoint_does_not_tell(kind: Kind) -> None
         whole = answered(asking.ask(asking.invoke()))
 
     count = TokenCounter().count
-    assert (whole.input_tokens, whole.output_tokens) == (count(PROMPT), count("Hello there"))
+    assert (whole.input_tokens, whole.output_tokens) == (PROMPT_TOKENS, count("Hello there"))
 
 
 def test_the_end_of_the_time_ends_the_call(kind: Kind) -> None:
@@ -334,7 +335,7 @@ def test_the_end_of_the_time_ends_the_call(kind: Kind) -> None:
 def test_silence_in_the_middle_of_an_answer_is_a_broken_one(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cortex.actors.providers.calling.caller.STALL_S", 0.05)
+    monkeypatch.setattr("cortex.actors.providers.calls.caller.STALL_S", 0.05)
     hold = threading.Event()
     with kind.server(Answer(text=("a", "b"), hold=hold)) as server:
         asking = kind.asking(server)

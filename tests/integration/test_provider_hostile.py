@@ -16,7 +16,7 @@ from cortex.bus.events import ModelDelta, ModelFailed, ModelResponded
 from cortex.runtime.context import TokenCounter
 from cortex.runtime.secrets import Mask
 
-from ..servers import PROMPT, Asking, config_for
+from ..servers import PROMPT_TOKENS, Asking, config_for
 
 Said = Callable[[], Iterable[bytes]]
 
@@ -105,7 +105,7 @@ def test_usage_that_cannot_be_is_counted_here(usage: bytes) -> None:
     assert isinstance(whole, ModelResponded)
     count = TokenCounter().count
     told = (whole.input_tokens, whole.cached_read_tokens, whole.output_tokens)
-    assert told == (count(PROMPT), 0, count(text))
+    assert told == (PROMPT_TOKENS, 0, count(text))
     assert whole.cost > 0
 
 
@@ -122,7 +122,7 @@ def test_usage_of_messages_that_cannot_be_is_counted_here() -> None:
 
     assert isinstance(whole, ModelResponded)
     count = TokenCounter().count
-    assert (whole.input_tokens, whole.output_tokens) == (count(PROMPT), count("hello"))
+    assert (whole.input_tokens, whole.output_tokens) == (PROMPT_TOKENS, count("hello"))
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

@@ -308,7 +308,7 @@ def test_a_remote_that_is_not_there_is_refused(bench: Bench) -> None:
 
     failed = refused(bench.commit(push=True, remote="--upload-pack=touch x"))
 
-    assert "have no remote '--upload-pack=touch x', none: name one that is there" in failed.error
+    assert "have no remote '--upload-pack=touch x', none: name one that exists" in failed.error
 
 
 def test_a_password_in_the_address_of_a_remote_is_not_said(bench: Bench, checkout: Path) -> None:

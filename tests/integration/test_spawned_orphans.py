@@ -7,7 +7,9 @@ from typing import Any
 
 from cortex.runtime.isolation import ChildProcess
 
-spawned: Any = import_module("cortex.runtime.kernel.spawned")
+STARTED_IN_FULL = True  # it is about processes, from their start to their end
+
+spawned: Any = import_module("cortex.runtime.kernel.hosts.spawned")
 BORN = spawned.Born("cortex.actors.gates:FileExists", {}, "", ())
 
 

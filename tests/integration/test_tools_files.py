@@ -262,7 +262,7 @@ def test_knowledge_is_found_by_words_and_read_whole_by_topic(box: Toolbox) -> No
     found = box.text("find_knowledge", query="how are discounts rounded?")
     whole = box.text("find_knowledge", query="cart")
 
-    assert found.startswith("## cart, lines 1-3 (Cart)\n# Cart\n\nRound a discount down.\n")
+    assert found.startswith("## cart, lines 1-3, 5-7\n# Cart\n\nRound a discount down.\n")
     assert "Taxes are added last." in whole
     assert str(box.home.path) not in found + whole
 

@@ -1,6 +1,7 @@
 """A client whose hub goes and comes back goes on where it was, and loses nothing silently."""
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -15,6 +16,7 @@ import pytest
 from cortex.bus import (
     Aio,
     Client,
+    Clock,
     FrameTooLargeError,
     Hub,
     HubAwayError,
@@ -38,14 +40,15 @@ PAGE_S = 15.0  # the longest that a hub waits with an answer
 class Coming:
     """A hub at an address, which goes and comes back on the same log."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Clock | None = None) -> None:
         folder.chmod(0o700)
         self.log, self.url = MemoryLog(), f"ipc://{folder}/bus.sock"
+        self.clock = clock or SystemClock()
         self.clients: list[Client] = []
         self.come()
 
     def come(self) -> None:
-        self.hub = LocalHub(Hub(self.log, WORDS, system_entropy), SystemClock())
+        self.hub = LocalHub(Hub(self.log, WORDS, system_entropy), self.clock)
         self.server = HubServer(self.hub, self.log)
         self.server.listen(self.url)
 
@@ -119,7 +122,7 @@ def test_a_hub_that_stays_away_is_said_to_be(coming: Coming) -> None:
 
 
 def test_more_than_the_bound_does_not_wait(coming: Coming, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cortex.bus.wire.command.BUFFER_REQUESTS", 2)
+    monkeypatch.setattr("cortex.bus.wire.client.command.BUFFER_REQUESTS", 2)
     client = coming.client()
     coming.go()
     with ThreadPoolExecutor(3) as pool:
@@ -232,7 +235,7 @@ def test_the_asyncio_face_is_one_adapter(coming: Coming) -> None:
 def test_who_comes_back_keeps_the_work_that_it_holds_and_who_does_not_gives_it_back(
     coming: Coming, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cortex.bus.wire.server.BACK_S", {"ipc": LONG_S})
+    monkeypatch.setattr("cortex.bus.wire.server.server.BACK_S", {"ipc": LONG_S})
     one, other = coming.client("worker/1"), coming.client("worker/2")
     mine, theirs = one.work("worker", SAID), other.work("worker", SAID)
     one.publish(Said(number=1), Said(number=2))
@@ -245,7 +248,7 @@ def test_who_comes_back_keeps_the_work_that_it_holds_and_who_does_not_gives_it_b
     until(lambda: not coming.server._away)  # nothing is left that could be given back
     assert not mine.claim()  # both are held as before
     mine.finish(first)
-    monkeypatch.setattr("cortex.bus.wire.server.BACK_S", {"ipc": 0.1})
+    monkeypatch.setattr("cortex.bus.wire.server.server.BACK_S", {"ipc": 0.1})
     other.close()
     (again,) = mine.claim(wait_s=LONG_S)
 
@@ -266,3 +269,27 @@ def test_a_feed_whose_hub_is_away_is_closed_at_once(coming: Coming) -> None:
     closing.join(LONG_S / 2)
 
     assert not closing.is_alive()
+
+
+class Collecting:
+    """A clock that collects garbage whenever nng asks it the time, in a callback."""
+
+    def now_ns(self) -> int:
+        if threading.current_thread().name.startswith("Dummy"):  # nng has started it
+            gc.collect()
+        return time.time_ns()
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns()
+
+
+def test_clients_that_nobody_closed_are_not_closed_inside_a_callback_of_nng(tmp_path: Path) -> None:
+    coming = Coming(tmp_path, Collecting())
+    for number in range(3):
+        forgotten = connect(coming.url, name=f"forgotten-{number}", vocabulary=WORDS)
+        forgotten.publish(Said(number=number))
+    del forgotten
+
+    with connect(coming.url, name="next", vocabulary=WORDS) as client:
+        assert client.publish(Said(number=3)) == 4  # where one is closed there, it waits for ever
+    coming.go()

@@ -4,7 +4,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
@@ -17,17 +17,23 @@ from cortex.bus import (
     Draft,
     Due,
     Event,
+    Hub,
     HubServer,
+    LocalHub,
     LogError,
     NotGrantedError,
     Publish,
     SubscriptionError,
+    SystemClock,
     UnansweredError,
     Unsubscribe,
     UrlError,
     connect,
+    serving,
+    system_entropy,
 )
-from cortex.runtime.log import LogDiskError, LogFullError
+from cortex.runtime.log import LogDiskError, LogFullError, MemoryBlobs, MemoryLog
+from cortex.runtime.subjects import PersonalBlobs, SubjectKeys
 
 from .wire_world import (
     LONG_S,
@@ -81,7 +87,7 @@ def test_a_hello_over_its_own_bound_is_refused(raw: Raw, access: Noting) -> None
 def waits(wired: Wired, name: str) -> bool:
     """Whether the hub owes *name* an answer."""
     connections = list(wired.server._connections.values())
-    return any(c.waits and c.link and c.link.client == name for c in connections)
+    return any(c.waits and c.program and c.program.client == name for c in connections)
 
 
 def test_a_request_before_the_answer_ends_the_connection(
@@ -351,6 +357,28 @@ def test_blobs_go_in_pieces(wired: Wired) -> None:
             a.blobs.get("0" * 64)
 
 
+def test_a_blob_of_a_subject_is_encrypted_by_the_hub_and_read_as_it_was(tmp_path: Path) -> None:
+    store, keys = MemoryBlobs(), SubjectKeys(None)
+    hub = LocalHub(Hub(MemoryLog(), WORDS, system_entropy), SystemClock())
+    tmp_path.chmod(0o700)
+    server = HubServer(hub, MemoryLog(), PersonalBlobs(store, keys))
+    data = b"secret words " * 80_000  # in two pieces
+    with (
+        closing(hub),
+        closing(server),
+        connect(server.listen(f"ipc://{tmp_path}/b.sock"), name="a", vocabulary=WORDS) as a,
+    ):
+        with serving("anna"):
+            digest = a.blobs.put(data)
+            again = a.blobs.put(data)
+        plain = a.blobs.put(data)
+        read = a.blobs.get(digest), a.blobs.size(digest), a.blobs.get(plain)
+
+    assert digest == again != plain
+    assert read == (data, len(data), data)
+    assert b"secret" not in store.get(digest)
+
+
 def test_a_blobs_digest_is_no_path(raw: Raw) -> None:
     raw.hello()
 
@@ -374,7 +402,7 @@ def test_a_socket_that_a_killed_hub_left_behind_is_replaced(wired: Wired, tmp_pa
         ("tls+tcp://127.0.0.1:0", "needs a certificate"),
         ("tcp://127.0.0.1", "needs a host and a port"),
         ("ipc://relative.sock", "give the whole path"),
-        ("ipc:///" + "x" * 120, "no system takes"),
+        ("ipc:///" + "x" * 120, "may not exceed 100 bytes"),
         ("ipc:///no/such/folder/bus.sock", "cannot be listened on"),
     ],
 )

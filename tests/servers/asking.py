@@ -9,6 +9,7 @@ import msgspec
 from cortex.actors.providers import AnthropicProvider, OpenAIProvider
 from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
+from cortex.runtime.context import TokenCounter, framing_tokens, read_text
 from cortex.runtime.kernel import Config, Delivery
 from cortex.runtime.log import MemoryBlobs
 
@@ -20,6 +21,8 @@ PROMPT = (
     "=== instructions ===\nDo what the step says.\n"
     "=== step ===\nstep: mend\nSay what is broken.\n"
 )
+# Counted where an endpoint does not tell: all that is sent, and about what frames it.
+PROMPT_TOKENS = TokenCounter().count(PROMPT) + framing_tokens(read_text(PROMPT))
 
 
 def config_for(provider: str, base_url: str, **keys: Any) -> Config:

@@ -19,7 +19,7 @@ from cortex.bus import (
     last_common,
 )
 
-settled: Any = import_module("cortex.runtime.kernel.intents").settled
+settled: Any = import_module("cortex.runtime.kernel.shells.intents").settled
 
 
 def no_deduplication(turn: Any, client: str, request: Any) -> Any:

@@ -19,9 +19,13 @@ class StillClock:
         self._passes_since_ns: int | None = None
 
     def now_ns(self) -> int:
-        """UTC nanoseconds, the same ones each time; a steady clock of them goes by this too."""
+        """UTC nanoseconds, the same ones each time."""
         since_ns = self._passes_since_ns
         return NOON_NS if since_ns is None else NOON_NS + time.monotonic_ns() - since_ns
+
+    def monotonic_ns(self) -> int:
+        """The same time: nobody sets this clock."""
+        return self.now_ns()
 
     @property
     def stands(self) -> bool:

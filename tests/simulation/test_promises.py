@@ -62,12 +62,15 @@ def test_one_seed_is_one_schedule() -> None:
 @pytest.mark.parametrize(
     ("place", "bug"),
     [
-        ("cortex.bus.transaction.Transaction.publish", bugs.no_deduplication),
-        ("cortex.bus.transaction.Transaction.commit", bugs.no_compare_and_set),
-        ("cortex.bus.transaction.Transaction._held", bugs.no_fencing),
-        ("cortex.bus.transaction.Transaction.put_back", bugs.claims_are_lost_with_a_failed_write),
-        ("cortex.bus.queue.WorkQueue.mature", bugs.lapsed_leases_wake_nobody),
-        ("cortex.bus.transaction.Transaction.claim", bugs.an_empty_claim),
+        ("cortex.bus.hub.transaction.Transaction.publish", bugs.no_deduplication),
+        ("cortex.bus.hub.transaction.Transaction.commit", bugs.no_compare_and_set),
+        ("cortex.bus.hub.transaction.Transaction._held", bugs.no_fencing),
+        (
+            "cortex.bus.hub.transaction.Transaction.put_back",
+            bugs.claims_are_lost_with_a_failed_write,
+        ),
+        ("cortex.bus.hub.queue.WorkQueue.mature", bugs.lapsed_leases_wake_nobody),
+        ("cortex.bus.hub.transaction.Transaction.claim", bugs.an_empty_claim),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -42,7 +42,7 @@ from cortex.bus.events import (
     ToolListed,
     ToolReturned,
 )
-from cortex.runtime.executions import Execution, fold, takers_of
+from cortex.runtime.executions import DECIDER, Execution, fold, takers_of
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, routes_of
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.processes import (
@@ -137,6 +137,7 @@ class World:
         self.now_ns = 1_700_000_000 * SECOND_NS
         self.processes = {process.name: process for process in processes}
         self.begin_requests = True  # False: a test plays the process manager itself
+        self.decider = DECIDER  # that `execution.started` records
         self.attempt = 1  # how often the hub says that an event was handed out
         self._cursors: dict[str, int] = {}
         self._answered: set[int] = set()
@@ -194,6 +195,9 @@ class World:
                 parent_step=request.parent_step,
                 breakpoints=request.breakpoints,
                 max_cost=request.max_cost,
+                decider=self.decider,
+                fork_of=request.fork_of,
+                variation=request.variation,
             ),
             source="ProcessManager",
         )

@@ -11,11 +11,11 @@ from cortex.runtime.kernel import Component
 from .bus_world import WORDS, HubWorld
 
 # Inner parts of the kernel: they are not shown at its front door.
-feed: Any = import_module("cortex.runtime.kernel.feed")
-host: Any = import_module("cortex.runtime.kernel.host")
-recall: Any = import_module("cortex.runtime.kernel.recall")
-leases: Any = import_module("cortex.runtime.kernel.leases")
-supervision: Any = import_module("cortex.runtime.kernel.supervision")
+feed: Any = import_module("cortex.runtime.kernel.shells.feed")
+host: Any = import_module("cortex.runtime.kernel.hosts.host")
+recall: Any = import_module("cortex.runtime.kernel.shells.recall")
+leases: Any = import_module("cortex.runtime.kernel.shells.leases")
+supervision: Any = import_module("cortex.runtime.kernel.shells.supervision")
 
 PAIRS = (("plan.write", None),)
 PLANS = WORDS.extended(VOCABULARY)

@@ -106,8 +106,10 @@ def test_no_client_publishes_grants_whatever_it_was_granted() -> None:
         "plugin.load",
         "context.compiled",
         "context.edited",
+        "execution.breakpoints_changed",
         "step.settled",
         "log.tail_lost",
+        "subject.erased",
         "learning.action_observed",
     ):
         assert not grants.allows("alice", "publish", topic, 0)
@@ -162,12 +164,13 @@ def test_an_expired_grant_allows_nothing() -> None:
 
 
 def test_a_client_holds_its_own_names_and_those_it_was_granted() -> None:
-    grants = folded([alice(names=("Doer",))])
+    granted = folded([alice(names=("Doer",))]).permissions("alice/worker", 0)
 
+    assert granted is not None
     for name in ("alice", "alice/feed/1", "Doer", "Doer/1"):
-        assert grants.holds("alice/worker", name), name
+        assert granted.holds(name), name
     for name in ("alicia", "bob", "ProcessManager", "Doers", "hub"):
-        assert not grants.holds("alice", name), name
+        assert not granted.holds(name), name
 
 
 @pytest.mark.parametrize("name", ["owner", "hub", "runtime", "", "Alice", "a/b", "a" * 65, "a b"])

@@ -149,7 +149,7 @@ def test_a_log_line_with_an_exception_has_no_secret_in_it() -> None:
 
 
 def test_what_a_component_failed_with_is_recorded_without_secrets() -> None:
-    told = import_module("cortex.runtime.kernel.host").told
+    told = import_module("cortex.runtime.kernel.hosts.host").told
     token = new_token()
 
     said = told(ValueError(f"cannot use {token} at https://a:hunter22@host"))

@@ -25,6 +25,7 @@ from cortex.runtime.context import (
     Offer,
     TokenCounter,
     items_of,
+    prompt_text,
 )
 from cortex.runtime.kernel import Config
 from cortex.runtime.knowledge import KnowledgeError, read_document
@@ -87,6 +88,21 @@ def test_knowledge_that_changed_since_it_was_linked_is_noted_under_its_new_diges
 
     assert changed == ("team.rota changed since the process was linked",)
     assert request.items[0].digest == read_document(notes).digest
+
+
+def test_persona_and_instructions_come_from_the_process_and_the_configuration() -> None:
+    config = Config.parse(
+        '[context]\npersona = "You are the home\'s."\ninstructions = "Heed the home."\n'
+    )
+
+    plain, _ = request_of(asked(), SMALL, Config())
+    home, _ = request_of(asked(), SMALL, config)
+    both, _ = request_of(asked(persona="You review.", instructions="Cite."), SMALL, config)
+
+    assert plain.persona.startswith("You carry out one step of a process.")
+    assert plain.instructions == ""
+    assert (home.persona, home.instructions) == ("You are the home's.", "Heed the home.")
+    assert (both.persona, both.instructions) == ("You review.", "Heed the home.\nCite.")
 
 
 def test_knowledge_that_is_gone_is_named(notes: Path) -> None:
@@ -242,7 +258,7 @@ def test_a_prompt_and_its_manifest_are_stored_under_their_digests(notes: Path) -
 
     compiled = world.compiled(event)
 
-    prompt = world.blobs.get(compiled.prompt).decode()
+    prompt = prompt_text(world.blobs.get(compiled.prompt))
     manifest = msgspec.json.decode(world.blobs.get(compiled.manifest), type=Manifest)
     assert "Ada is on call." in prompt
     assert '"count": 3' in prompt
@@ -298,7 +314,7 @@ def test_a_context_that_cannot_be_compiled_is_refused_with_the_reason(
 def test_a_topic_and_a_step_of_one_name_are_refused_by_name(notes: Path) -> None:
     event = asked(knowledge=(topic(notes, "notes"),), carry={"notes": {"count": 3}})
 
-    assert "two items are called notes" in Compiling(SMALL).refused(event)
+    assert "two items have the id notes" in Compiling(SMALL).refused(event)
 
 
 def test_for_a_tokenizer_that_nobody_knows_the_count_is_an_upper_bound_and_says_so() -> None:
@@ -307,7 +323,7 @@ def test_for_a_tokenizer_that_nobody_knows_the_count_is_an_upper_bound_and_says_
     world = Compiling(odd)
 
     compiled = world.compiled(event)
-    prompt = world.blobs.get(compiled.prompt).decode()
+    prompt = prompt_text(world.blobs.get(compiled.prompt))
     manifest = msgspec.json.decode(world.blobs.get(compiled.manifest), type=Manifest)
 
     assert (manifest.encoding, manifest.exact) == ("odd", False)

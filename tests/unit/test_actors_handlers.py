@@ -24,7 +24,13 @@ from cortex.actors.handlers import (
 )
 from cortex.bus import Event
 from cortex.bus.events import StepExecute
-from cortex.runtime.context import ContextCompiler, PromptStep, Request, items_of, read_prompt
+from cortex.runtime.context import (
+    ContextCompiler,
+    PromptStep,
+    Request,
+    items_of,
+    passages_of,
+)
 from cortex.runtime.kernel import Component, Config, Delivery, Home
 from cortex.runtime.log import MemoryBlobs
 
@@ -505,7 +511,7 @@ def prompted(result: dict[str, Any]) -> dict[int, str]:
     request = Request(step=step, window=100_000, items=items, carry=("s1",))
     return {
         number: line
-        for passage in read_prompt(ContextCompiler().compile(request).text).passages
+        for passage in passages_of(ContextCompiler().compile(request).blocks).passages
         for number, line in enumerate(passage.lines, passage.first_line)
     }
 

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from cortex.actors.providers import ExtractiveProvider
 from cortex.bus.events import ModelFailed, ModelInvoke, ModelResponded
-from cortex.runtime.context import ContextCompiler, Item, PromptStep, Request, read_prompt
+from cortex.runtime.context import (
+    ContextCompiler,
+    Item,
+    PromptStep,
+    Request,
+    passages_of,
+    read_text,
+)
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.models import (
     TYPICAL,
@@ -232,7 +239,7 @@ def test_every_answer_says_that_it_is_extractive_and_cites_what_stands_in_the_pr
     assert answer.input_tokens > answer.output_tokens > 0
     assert answer.answer["spans"]
     assert all(span["text"] in prompt for span in answer.answer["spans"])
-    assert read_prompt(prompt).passages
+    assert passages_of(read_text(prompt)).passages
 
 
 def test_equal_prompts_get_equal_answers(provider: ExtractiveProvider, blobs: MemoryBlobs) -> None:

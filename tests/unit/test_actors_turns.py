@@ -26,7 +26,15 @@ from cortex.bus.events import (
     ToolListed,
     ToolReturned,
 )
-from cortex.runtime.context import Manifest, Parts, TokenCounter, split
+from cortex.runtime.context import (
+    Manifest,
+    Parts,
+    TokenCounter,
+    parts_of,
+    prompt_text,
+    read_prompt,
+    read_text,
+)
 from cortex.runtime.kernel import Config, Home
 from cortex.runtime.knowledge import read_document
 from cortex.runtime.log import MemoryBlobs
@@ -127,10 +135,10 @@ class Step:
         return refused.reason
 
     def prompt(self, **fields: Any) -> str:
-        return self.blobs.get(self.compiled(**fields).prompt).decode()
+        return prompt_text(self.blobs.get(self.compiled(**fields).prompt))
 
     def parts(self, **fields: Any) -> Parts:
-        return split(self.prompt(**fields))
+        return parts_of(read_prompt(self.blobs.get(self.compiled(**fields).prompt)))
 
     def manifest(self, compiled: ContextCompiled) -> Manifest:
         return msgspec.json.decode(self.blobs.get(compiled.manifest), type=Manifest)
@@ -233,11 +241,11 @@ def test_what_an_untrusted_server_says_of_a_tool_is_made_harmless_and_noted() ->
 
     compiled = step.compiled(tools=("mcp.*",))
 
-    prompt = step.blobs.get(compiled.prompt).decode()
+    prompt = prompt_text(step.blobs.get(compiled.prompt))
     assert "<|im_start|>" not in prompt
     assert prompt.count("=== step ===\n") == 1
     assert "tool:mcp__x: <|im_start|> neutralised 1 times" in compiled.actions
-    assert [tool["name"] for tool in split(prompt).tools] == ["mcp__x"]
+    assert [tool["name"] for tool in parts_of(read_text(prompt)).tools] == ["mcp__x"]
 
 
 def test_a_tool_that_nobody_offers_any_more_is_noted_and_not_shown() -> None:
@@ -313,11 +321,64 @@ def test_a_turn_shows_what_the_model_said_what_it_called_and_what_came_of_it() -
 
     prompt = step.prompt(turn=1)
 
-    asked = '(called read_file with {"path":"a.py"}, as c1)'
+    asked = '<data id="turn:0.0" kind="call" source="read_file">\n{"path":"a.py"}\n</data>\n'
     places = [prompt.index(each) for each in ("I look.", asked, "the file", "it hung")]
     assert places == sorted(places)
     assert "run_command gave no result (failed): it hung" in prompt
     assert "rm was not called: there is no tool rm" in prompt
+
+
+def test_each_call_of_a_turn_has_one_result_under_an_id_of_our_own_making() -> None:
+    step = Step()
+    calls = (("toolu 1", "read_file"), ("toolu 1", "rm -rf /"), ("x", "enable_pack"))
+    step.say(
+        answer(0, "", *calls),
+        called(0, "c1"),
+        ToolDenied(**ABOUT, turn=0, call_id="c2", tool="rm -rf /", reason="there is none"),
+        step.returned("the file"),
+        step.returned("late", call_id="c9"),
+    )
+
+    blocks = read_prompt(step.blobs.get(step.compiled(turn=1).prompt))
+
+    made = [(b.kind, b.tool, b.call) for b in blocks if b.turn == 0]
+    assert made == [
+        ("call", "read_file", "call_0_0"),
+        ("call", "rm_-rf__", "call_0_1"),
+        ("call", "enable_pack", "call_0_2"),
+        ("result", "read_file", "call_0_0"),
+        ("result", "rm -rf /", "call_0_1"),
+        ("result", "enable_pack", "call_0_2"),
+        ("item", "", ""),
+    ]
+    assert [b.failed for b in blocks if b.kind == "result"] == [False, True, True]
+    assert [b.role for b in blocks if b.turn == 0] == ["assistant"] * 3 + ["tool"] * 3 + ["user"]
+
+
+def test_what_is_said_of_a_call_that_asks_nobody_is_its_result() -> None:
+    step = Step()
+    step.say(answer(0, "", ("c1", "goal_reached")))
+
+    blocks = read_prompt(step.blobs.get(step.compiled(turn=1, verdict="two tests are red").prompt))
+
+    call, result = (block for block in blocks if block.turn == 0)
+    assert (call.kind, result.kind) == ("call", "result")
+    assert call.call == result.call
+    assert "two tests are red" in result.text
+
+
+@pytest.mark.parametrize("arguments", [["a"], "a", None, 3])
+def test_arguments_that_are_no_object_are_shown_in_one(arguments: Any) -> None:
+    step = Step()
+    said = answer(0)
+    step.say(
+        msgspec.structs.replace(said, answer={"calls": [{"tool": "x", "arguments": arguments}]})
+    )
+
+    blocks = read_prompt(step.blobs.get(step.compiled(turn=1).prompt))
+
+    (call,) = (block for block in blocks if block.kind == "call")
+    assert isinstance(msgspec.json.decode(call.text), dict)
 
 
 def test_a_long_result_is_an_excerpt_with_the_handle_that_gives_it_whole() -> None:
@@ -327,7 +388,7 @@ def test_a_long_result_is_an_excerpt_with_the_handle_that_gives_it_whole() -> No
 
     compiled = step.compiled(turn=1)
 
-    prompt = step.blobs.get(compiled.prompt).decode()
+    prompt = prompt_text(step.blobs.get(compiled.prompt))
     assert "read_result c1 gives all of it: 90,000 lines" in prompt
     assert "line 0\n" in prompt
     assert "line 89999\n" in prompt
@@ -410,7 +471,7 @@ def test_an_answer_that_did_not_fit_stands_with_the_reason_in_every_later_turn()
     step.say(answer(1, '{"why": 1}'))
     third = step.prompt(answer_schema=schema, turn=2)
 
-    assert '{"type":"object","required":["why"]}' in split(first).system
+    assert '{"type":"object","required":["why"]}' in parts_of(read_text(first)).system
     assert second.startswith(before_step(first))
     assert second.index('{"who": 1}') < second.index("The answer was not taken: why is missing")
     assert third.startswith(before_step(second))
@@ -438,7 +499,7 @@ def test_the_next_attempt_is_told_why_the_earlier_ones_failed() -> None:
 
     compiled = step.compiled(attempt=2, failures=failures)
 
-    prompt = step.blobs.get(compiled.prompt).decode()
+    prompt = prompt_text(step.blobs.get(compiled.prompt))
     assert "Attempt 1 of s1 failed (failed): it is red\nE  assert 1 == 2\n" in prompt
     assert "The gate tests_pass of test did not pass: 2 of 9 fail\n" in prompt
     entries = {entry.id: entry for entry in step.manifest(compiled).items}
@@ -480,6 +541,18 @@ def test_the_model_of_the_earlier_turns_is_kept_while_it_is_there() -> None:
 
     assert (kept.model, kept.because) == ("dear", "it answered the turns before")
     assert (gone.model, gone.because) == ("away", "set as default")
+
+
+@pytest.mark.parametrize(
+    ("by", "because"),
+    [("record", "it was asked on record"), ("named", "the what-if names it")],
+)
+def test_a_what_if_says_which_of_both_is_why_it_asks_a_model(by: str, because: str) -> None:
+    step = Step(AWAY, DEAR, models={"default": "away"})
+
+    kept = step.selected(model="dear", model_by=by, priced=True)
+
+    assert (kept.model, kept.because) == ("dear", because)
 
 
 def test_another_model_takes_the_next_turn_where_the_earlier_one_cannot_be_paid() -> None:
@@ -581,7 +654,7 @@ def test_what_one_model_decided_stands_in_the_prompt_of_another() -> None:
     second = step.compiled(needs={"reasoning": "high"}, carry={"decide": decided})
 
     assert (first.model, second.model) == ("away", "dear")
-    assert "Retry the upload once, then give up." in step.blobs.get(second.prompt).decode()
+    assert "Retry the upload once, then give up." in prompt_text(step.blobs.get(second.prompt))
     assert step.manifest(second).encoding == "cl100k_base"
 
 
@@ -615,6 +688,8 @@ def test_no_prompt_names_the_home_the_user_or_the_execution(
         turn=1,
         knowledge=(topic,),
         goal=f"mend {user}/project",
+        persona=f"You mend {user}/project.",
+        instructions=f"Read {home.path}/rules.md.",
         parameters={"path": f"{user}/project/ci.log"},
         carry={"read": {"context": [{"kind": "log", "text": f"{user}/x", "source": f"{user}/x"}]}},
         failures=(failure(excerpt=f"{worktree}/b.py:3"),),
@@ -640,10 +715,10 @@ def test_a_later_prompt_keeps_the_bytes_of_the_one_before_or_says_why_not(tmp_pa
     rota.write_text("Ada is on call.\n")
     topic = {"topic": "team.rota", "path": str(rota), "digest": read_document(rota).digest}
 
-    def prompt(turn: int, attempt: int = 1, **fields: Any) -> tuple[str, Manifest]:
+    def prompt(turn: int, attempt: int = 1, **fields: Any) -> tuple[bytes, Manifest]:
         made = step.compiled(turn=turn, attempt=attempt, knowledge=(topic,), **fields)
         manifest = msgspec.json.decode(step.blobs.get(made.manifest), type=Manifest)
-        return step.blobs.get(made.prompt).decode(), manifest
+        return step.blobs.get(made.prompt), manifest
 
     first, about_first = prompt(0)
     failure = {"step": "s1", "attempt": 1, "kind": "failed", "error": "It was late."}
@@ -652,7 +727,7 @@ def test_a_later_prompt_keeps_the_bytes_of_the_one_before_or_says_why_not(tmp_pa
     _, about_changed = prompt(0, attempt=3, failures=(failure,))
 
     assert about_again.declared == ()
-    assert again.encode().startswith(first.encode()[: about_first.prefix.kept[-1].end])
+    assert again.startswith(first[: about_first.prefix.kept[-1].end])
     assert [(each.why, each.about) for each in about_changed.declared] == [("changed", "epoch")]
 
 
@@ -667,3 +742,16 @@ def test_what_another_model_read_is_nobodys_prefix(tmp_path: Path) -> None:
 
     assert (first.model, far.model) == ("here", "away")
     assert far.epochs == 0
+
+
+@pytest.mark.parametrize(("compiler", "epochs"), [(1, 0), (2, 1)])
+def test_a_prompt_of_another_compiler_is_nobodys_prefix(compiler: int, epochs: int) -> None:
+    """Its bytes are of another kind, so that an execution goes on after an update as it was."""
+    step = Step()
+    first = step.compiled(goal="red")
+    told = msgspec.structs.replace(step.manifest(first), compiler=compiler)
+    segments = tuple(msgspec.structs.replace(each, digest="0" * 64) for each in told.segments)
+    kept = msgspec.json.encode(msgspec.structs.replace(told, segments=segments))
+    step.say(msgspec.structs.replace(first, manifest=step.blobs.put(kept)))
+
+    assert step.compiled(turn=1).epochs == epochs

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,39 @@ def test_each_benchmark_with_a_bare_limit_is_checked(checker: Any) -> None:
 
     assert set(checker.NAMES) == limited
     assert {name.partition(":")[0] for name in recorded} == limited
+
+
+def test_a_benchmark_measures_the_rooms_that_it_imports(checker: Any) -> None:
+    source = (
+        "from cortex.bus import Client\nfrom cortex.runtime.kernel import Home\n"
+        "import cortex.runtime.log\nfrom cortex.bus.events import (\n    StepCompleted,\n)\n"
+    )
+
+    assert checker.rooms_of(source) == {"bus", "bus/events", "runtime/kernel", "runtime/log"}
+
+
+def test_a_record_without_a_commit_or_of_one_that_is_gone_is_stale(
+    checker: Any, tmp_path: Path
+) -> None:
+    record = tmp_path / "bench_bus.txt"
+
+    record.write_text("2026-01-01, 2 cores\n")
+    assert checker.stale(record) == "names no commit"
+    record.write_text(f"2026-01-01, commit {'0' * 12}, 2 cores\n")
+    assert checker.stale(record) == f"names the commit {'0' * 12}, which is not here"
+
+
+@pytest.mark.skipif(not (BENCHMARKS.parent / ".git").exists(), reason="this is no checkout")
+def test_a_record_of_the_newest_commit_is_up_to_date(checker: Any, tmp_path: Path) -> None:
+    record = tmp_path / "bench_bus.txt"
+    head = subprocess.run(
+        ["git", "-C", str(BENCHMARKS), "rev-parse", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+    record.write_text(f"2026-01-01, commit {head}, 2 cores\n")
+    assert checker.stale(record) == ""
+    record.write_text(f"2026-01-01, commit {head}+, 2 cores\n")
+    assert checker.stale(record) == "was made with files that are in no commit"

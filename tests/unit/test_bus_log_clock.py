@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from cortex.bus import Deadline, Draft
 
-_log_clock: Any = import_module("cortex.bus.log_clock")
-_deadlines: Any = import_module("cortex.bus.deadlines")
+_log_clock: Any = import_module("cortex.bus.hub.log_clock")
+_deadlines: Any = import_module("cortex.bus.hub.deadlines")
 LogClock, JUMP_NS = _log_clock.LogClock, _log_clock.JUMP_NS
 Deadlines, kept = _deadlines.Deadlines, _deadlines.kept
 

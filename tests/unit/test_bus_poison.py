@@ -274,7 +274,7 @@ def test_the_hub_of_a_log_without_tries_has_no_suspects(world: HubWorld) -> None
     world.publish_many(3)
     hub = Hub(world.log, WORDS, bytes)
 
-    assert not hub._tries.fallen
+    assert not hub._poison.fallen
     assert hub.next_due_ns() is None
 
 

@@ -2,18 +2,20 @@
 
 from importlib import import_module
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cortex.bus import FORMAT, Filter, Recorded, Work
+from cortex.bus import FORMAT, Filter, Recorded, TopicGlob, Work
 from cortex.bus.events import VOCABULARY
 
 # Not shown at the front door: nobody but the hub uses them.
-TAIL = import_module("cortex.bus.tail").Tail
-QUEUE = import_module("cortex.bus.queue").WorkQueue
+TAIL = import_module("cortex.bus.hub.pages").Tail
+QUEUE = import_module("cortex.bus.hub.queue").WorkQueue
 
-topics = st.sampled_from(["a.b", "a.c", "b.c", "a", "ab.c", "a.b.c", "a.bb.c"])
+TOPICS = ["a.b", "a.c", "b.c", "a", "ab.c", "a.b.c", "a.bb.c"]
+topics = st.sampled_from(TOPICS)
 keys = st.none() | st.sampled_from(["k", "l"])
 pairs = st.tuples(topics | st.sampled_from(["a.*", "b.*", "a.b.*", "*"]), keys)
 
@@ -36,6 +38,24 @@ def test_a_filter_is_the_or_of_its_pairs(
 
     assert Filter(wanted).matches(topic, key) == expected
     assert Filter(reversed(wanted)).matches(topic, key) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "seen"),
+    [
+        ("a.b", {"a.b"}),
+        ("a.*", {"a.b", "a.c", "a.b.c", "a.bb.c"}),
+        ("*.c", {"a.c", "b.c", "ab.c", "a.b.c", "a.bb.c"}),
+        ("[ab].c", {"a.c", "b.c"}),
+        ("a?.c", {"ab.c"}),
+        ("A.b", set()),
+    ],
+)
+def test_a_glob_has_signs_anywhere_within_what_a_filter_sees(pattern: str, seen: set[str]) -> None:
+    glob = TopicGlob((pattern,))
+
+    assert set(filter(glob.matches, TOPICS)) == seen
+    assert all(Filter.of((glob.within(),)).matches(topic) for topic in seen)
 
 
 def record(position: int) -> Recorded:

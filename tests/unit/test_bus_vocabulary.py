@@ -23,6 +23,7 @@ from cortex.bus import (
     SchemaUnreadableError,
     TopicUnknownError,
     Upcaster,
+    UpcasterError,
     Vocabulary,
     as_map,
     decode,
@@ -77,8 +78,32 @@ def test_an_event_from_a_newer_version_names_its_place() -> None:
 
 @pytest.mark.parametrize("missing", [0, 1])
 def test_a_gap_in_the_chain_is_refused_at_the_start(missing: int) -> None:
-    with pytest.raises(SchemaUnreadableError):
+    with pytest.raises(UpcasterError, match=rf"from schema {missing + 1}: it is missing"):
         Vocabulary([NoteTaken], [LIFTS[1 - missing]])
+
+
+@pytest.mark.parametrize(
+    ("stray", "problem"),
+    [
+        (Upcaster("note.tkaen", 1, first_to_second), "no event here has this topic"),
+        (Upcaster("note.taken", 3, first_to_second), "the schemas of NoteTaken are 1 to 3"),
+        (Upcaster("note.taken", 0, first_to_second), "the schemas of NoteTaken are 1 to 3"),
+        (Upcaster("note.taken", 1, second_to_third), "another one starts there, too"),
+    ],
+)
+def test_an_upcaster_that_leads_nowhere_or_beside_another_is_refused_at_the_start(
+    stray: Upcaster, problem: str
+) -> None:
+    with pytest.raises(UpcasterError, match=f"upcaster of {stray.topic} .*{problem}; give each"):
+        Vocabulary([NoteTaken], [*LIFTS, stray])
+
+
+def test_a_component_whose_event_has_no_upcaster_does_not_start() -> None:
+    class Drawn(Event, frozen=True, kw_only=True, tag="x.art.drawn"):
+        schema: ClassVar[int] = 2
+
+    with pytest.raises(UpcasterError, match="from schema 1: it is missing, and Drawn has schema 2"):
+        VOCABULARY.extended([Drawn])
 
 
 def test_an_extended_vocabulary_keeps_its_upcasters() -> None:

@@ -74,7 +74,7 @@ def test_what_is_encoded_is_decoded_through_files_and_through_standard_input(
 
     assert "1.10" in decoded
     assert "0x1F" in decoded
-    assert printed(capsys, "check", "again.yaml", "berth.ctx") == "exact: nothing is lost\n"
+    assert printed(capsys, "check", "again.yaml", "berth.ctx") == "verbatim: nothing is lost\n"
     assert printed(capsys, "check", "--kind", "yaml", "-", "berth.ctx").endswith("is lost\n")
 
 
@@ -91,15 +91,17 @@ def test_check_says_what_is_lost_and_where(
     assert document["lost"] == ["berth.depth: 1.10 in the source, 1.20 in the package"]
 
 
-def test_stats_of_a_text_that_is_shorter_than_any_header_says_so(
+def test_a_text_that_is_shorter_than_any_header_is_its_own_package(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    table = printed(capsys, "stats", "words.txt", "berth.yaml")
     (row, _) = json.loads(printed(capsys, "stats", "--json", "words.txt", "berth.yaml"))
 
-    assert "none, 5 more" in table
-    assert "-" not in table.splitlines()[1]
-    assert row["tokens"] - row["source_tokens"] == 5
+    package = printed(capsys, "encode", "words.txt")
+
+    assert row["tokens"] == row["source_tokens"]
+    assert row["mode"] == "verbatim"
+    assert package.removesuffix("\n") == Path("words.txt").read_text()
+    assert printed(capsys, "decode", "words.txt") == package
 
 
 def test_every_part_of_a_condensed_document_has_the_mode_that_made_it(
@@ -123,9 +125,7 @@ def test_every_part_of_a_condensed_document_has_the_mode_that_made_it(
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        ("decode words.txt", "words.txt: no package: it has no header, and is not JSON; give what"),
-        ("decode berth.yaml", "berth.yaml: no package"),
-        ("decode empty.json", "empty.json: no package: it is empty; give what"),
+        ("decode empty.json", "empty.json: not a package: it is empty; give what"),
         ("decode half.json", "half.json, line 2: its JSON cannot be read"),
         ("decode cut.ctx", "cut.ctx, line 1: ] is missing at character 6: the package is damaged"),
         ("decode missing.ctx", "missing.ctx: No such file or directory"),
@@ -137,7 +137,6 @@ def test_every_part_of_a_condensed_document_has_the_mode_that_made_it(
         ("encode --draft - -", "FILE and --draft are both standard input"),
         ("encode --kind toml berth.yaml", "berth.yaml: not toml"),
         ("check - -", "SOURCE and PACKAGE are both standard input"),
-        ("check berth.yaml words.txt", "words.txt: no package"),
         ("check half.json cut.ctx", "cut.ctx, line 1: ] is missing"),
         ("stats berth.yaml half.json", "half.json, line 2: not json"),
     ],
@@ -158,3 +157,17 @@ def test_what_a_user_gets_wrong_is_one_line_that_names_its_file(
 def test_a_folder_is_no_file(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ctx", command, "folder"]) == 2
     assert "'folder' is a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("budget", ["1", "12"])
+def test_a_budget_in_which_no_sentence_fits_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], budget: str
+) -> None:
+    source = tmp_path / "report.md"
+    source.write_text("The gate opens at 9:30 and it must not close before 17:00. " * 20)
+
+    assert main(["ctx", "encode", "--budget", budget, str(source)]) == 1
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"fits in {budget} token" in said.err

@@ -1,6 +1,7 @@
 """The documentation says what the code does; the tree knows its commands without loading them."""
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -81,14 +82,20 @@ import click
 def hello() -> None:
     \"\"\"Greet.\"\"\"
     click.echo("hello from a plugin")
+
+
+@click.command()
+@click.option("--json", is_flag=True)
+def failing(json: bool) -> None:
+    raise ZeroDivisionError("no greeting")
 """
 
 
 @pytest.fixture
 def plugins(tmp_path: Path) -> dict[str, str]:
-    """An environment in which a package adds two commands, one of which is broken."""
+    """An environment in which a package adds commands, two of which are broken."""
     (tmp_path / "greeting.py").write_text(PLUGIN)
-    points = "hello = greeting:hello\nbroken = greeting:nothing"
+    points = "hello = greeting:hello\nbroken = greeting:nothing\nfailing = greeting:failing"
     install(tmp_path, "greeting", commands=points)
     return {**os.environ, "PYTHONPATH": str(tmp_path)}
 
@@ -113,3 +120,25 @@ def test_a_command_that_cannot_be_loaded_names_its_package(plugins: dict[str, st
     assert done.returncode == 1
     assert "cortex: the command broken of greeting:nothing cannot be loaded" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_fault_of_an_added_command_names_its_package(plugins: dict[str, str]) -> None:
+    plain, as_json, debug = (
+        subprocess.run(
+            [str(CORTEX), "failing", *more], capture_output=True, text=True, check=False, env=env
+        )
+        for more, env in (
+            ((), plugins),
+            (("--json",), plugins),
+            ((), {**plugins, "CORTEX_DEBUG": "1"}),
+        )
+    )
+
+    told = (
+        "ZeroDivisionError: no greeting -- this is a defect of the command failing, which greeting "
+        "(greeting:failing) adds; CORTEX_DEBUG=1 shows where it is"
+    )
+    assert (plain.returncode, plain.stderr) == (70, f"cortex: {told}\n")
+    failure = json.loads(as_json.stdout)["error"]
+    assert (failure["kind"], failure["message"]) == ("AddedCommandError", told)
+    assert 'raise ZeroDivisionError("no greeting")' in debug.stderr

@@ -11,6 +11,8 @@ import pytest
 from cortex.bus.events import ExecutionRequest
 from cortex.runtime.kernel import Home, Runtime, built_in, load
 
+STARTED_IN_FULL = True  # it is about what happens between `exec` and the first import
+
 pytestmark = pytest.mark.wheel  # it starts what the wheel installs
 
 IMPORTED = """
@@ -66,6 +68,27 @@ def test_a_list_is_read_without_compilers_sockets_and_actors(
     assert modules.isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize(
+    "args", [("status",), ("trace",), ("process", "list"), ("model", "list")], ids=" ".join
+)
+def test_what_draws_is_imported_for_terminals_alone(args: tuple[str, ...], tmp_path: Path) -> None:
+    home = begun(tmp_path / "home", 1)
+
+    code, modules = imported(*args, "--home", str(home.path))
+
+    assert code in (0, 3)  # no hub is up
+    assert "rich" not in modules
+
+
+def test_an_execution_needs_no_arrays_and_no_tool_for_tables(tmp_path: Path) -> None:
+    code, modules = imported(
+        "run", "--goal", "Look at this", "--home", str(Home.create(tmp_path / "home").path)
+    )
+
+    assert code == 5  # it waits for a person: no model is configured
+    assert modules.isdisjoint({"numpy", "rich", "sqlite_utils"})
+
+
 def test_a_list_of_executions_costs_no_more_among_a_thousand_than_among_a_few(
     tmp_path: Path,
 ) -> None:
@@ -107,7 +130,7 @@ def test_a_list_of_executions_imports_nothing_that_changes_one(home: Home) -> No
     _, modules = imported("execution", "list", "--home", str(home.path))
 
     changing = {"cortex.runtime.cli.commands.execution_change", "cortex.runtime.sessions.steering"}
-    assert modules.isdisjoint({*changing, "cortex.bus.wire.connecting"})
+    assert modules.isdisjoint({*changing, "cortex.bus.wire.client.connecting"})
 
 
 def test_a_front_has_no_name_that_it_does_not_say(tmp_path: Path) -> None:
@@ -133,8 +156,8 @@ def imported_by_child(component: str) -> set[str]:
     """The modules that a process imports to serve *component*."""
     script = """
 import sys
-from cortex.runtime.kernel.manifest import load
-from cortex.runtime.kernel.spawned_child import main
+from cortex.runtime.kernel.components.manifest import load
+from cortex.runtime.kernel.hosts.spawned_child import main
 load(sys.argv[1])
 print(*sys.modules)
 """

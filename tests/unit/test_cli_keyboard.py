@@ -5,6 +5,7 @@ import pty
 import select
 import signal
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -179,3 +180,23 @@ def test_an_answer_from_a_file_is_taken_whole(
         monkeypatch.setattr(sys, "stdin", answer)
 
         assert input_text() == "Under\nthe mat"
+
+
+def test_a_line_that_ctrl_c_takes_back_before_it_is_read_is_not_waited_for(typist: Typist) -> None:
+    class Late:
+        """Hears Ctrl-C once what was typed is gone from the terminal."""
+
+        waits = 0
+
+        def wait_for(self, descriptor: int) -> None:
+            self.waits += 1
+            if self.waits > 1:
+                raise KeyboardInterrupt
+            typist.type(b"It is\n")
+            select.select([descriptor], [], [])
+            termios.tcflush(descriptor, termios.TCIFLUSH)
+
+    late: Any = Late()
+
+    with pytest.raises(KeyboardInterrupt):
+        Keyboard(late).line()

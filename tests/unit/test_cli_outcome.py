@@ -1,5 +1,6 @@
 """What people are shown of an execution: bounded, readable, and honest about sizes."""
 
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -16,12 +17,13 @@ from cortex.bus.events import (
     ExecutionResumed,
     ExecutionStarted,
 )
-from cortex.runtime.cli.adding import narrowed
+from cortex.runtime.executions import DECIDER
 from cortex.runtime.executions.view import (
     REVIEW_LINES,
     Chosen,
     CompiledContext,
     ExecutionDocument,
+    hints_of,
     log_lines,
     readable,
     review_of,
@@ -31,6 +33,8 @@ from cortex.runtime.executions.view import (
 from cortex.runtime.processes import Expression, parse_condition
 from cortex.runtime.processes.catalog import as_written, condition_as_written
 
+show_execution: Any = import_module("cortex.runtime.cli.outcome").show_execution  # an inner part
+Screen: Any = import_module("cortex.runtime.cli.screen").Screen
 ID = "k3f9q2m7"
 SHELL = {"exit_code": 0, "stdout": "one\ntwo\n", "stderr": "", "stdout_blob": "a" * 64}
 STARTED = ExecutionStarted(
@@ -49,10 +53,11 @@ def document(**changes: Any) -> ExecutionDocument:
     return ExecutionDocument(**(fields | changes))
 
 
-def context(tokens: int) -> CompiledContext:
+def context(tokens: int, *, sent: bool = True) -> CompiledContext:
     return CompiledContext(
-        step="diagnose", attempt=1, tokens=tokens, sections={}, window=24_000, model="m", prompt=""
-    )
+        step="diagnose", attempt=1, tokens=tokens, sections={}, window=24_000, model="m", prompt="",
+        sent=sent,
+    )  # fmt: skip
 
 
 def recorded(event: Event, second: int) -> Recorded:
@@ -60,6 +65,42 @@ def recorded(event: Event, second: int) -> Recorded:
         FORMAT, second, event.stream(), second, bytes(16), second * 1_000_000_000,
         event.topic_name(), 1, ID, None, "tester", event.key(), None, b"\x80",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("began", "said"),
+    [
+        (DECIDER, f"version {DECIDER}"),
+        (0, f"it began before the version of the decider was recorded, this is {DECIDER}"),
+        (DECIDER + 1, f"decider version {DECIDER + 1} began it, this is {DECIDER}"),
+        (None, ""),
+    ],
+)
+def test_an_execution_is_shown_with_the_version_of_its_decider(
+    began: int | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_execution(Screen(), document(decider=began, requested="2026-03-01T09:30"))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(None, 1)[1] for line in lines if line.startswith("decider")] == [
+        *filter(None, [said])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "compared"),
+    [
+        ({"what_if": True, "status": "paused"}, ID),
+        ({"what_if": True}, ID),
+        ({"what_if": True, "parent": "whole"}, "whole"),
+        ({"fork_of": "other"}, ""),
+    ],
+)
+def test_a_what_if_says_how_it_is_compared(changes: dict[str, Any], compared: str) -> None:
+    told = [hint for hint in hints_of(document(**changes)) if "what-if" in hint]
+
+    wanted = f"cortex what-if {compared} --compare   (beside the recorded execution)"
+    assert told == ([wanted] if compared else [])
 
 
 def test_digests_and_what_is_meant_for_prompts_are_not_shown() -> None:
@@ -96,7 +137,9 @@ def test_each_long_line_of_a_text_is_cut_and_where_the_rest_is_stands_once() -> 
 def test_a_log_is_compared_with_what_was_sent_only_where_it_is_larger(read: int, said: str) -> None:
     results = {"read": {"log": "/ci.log", "excerpt": "", "tokens": read}, "other": {"tokens": 9999}}
 
-    assert "".join(log_lines(document(results=results, contexts=[context(4_390)]))) == said
+    told = [context(4_400, sent=False), context(4_390)]  # the first was edited by a person
+
+    assert "".join(log_lines(document(results=results, contexts=told))) == said
 
 
 def test_an_element_of_a_list_begins_behind_its_dash() -> None:
@@ -140,17 +183,6 @@ def test_time_is_counted_from_the_start_to_the_end_without_waiting_for_people() 
     ]
 
     assert took_s([(recorded(event, second), event) for second, event in events]) == 5.0
-
-
-@given(st.lists(st.integers(1, 60), min_size=2, max_size=7), st.integers(80, 200))
-def test_a_table_fits_and_its_first_column_is_whole(widths: list[int], most: int) -> None:
-    widths[0] = min(widths[0], 16)
-
-    found = narrowed(widths, [True] * len(widths), most)
-
-    assert found[0] == widths[0]
-    assert sum(found) + 2 * (len(found) - 1) <= most
-    assert all(new <= old for new, old in zip(found, widths, strict=True))
 
 
 def test_a_template_is_shown_as_it_is_written() -> None:

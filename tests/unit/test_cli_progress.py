@@ -16,7 +16,7 @@ from cortex.bus.events import (
     StepExecute,
     StepSettle,
 )
-from cortex.runtime.cli.adding import Screen
+from cortex.runtime.cli.extensions import Screen
 from cortex.runtime.cli.terminal import Interrupts, Terminal
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.executions.view import LiveState
@@ -35,7 +35,7 @@ def asked(step: str) -> StepExecute:
 
 def following(client: Client, interrupts: Interrupts) -> Progress:
     front = Terminal(Screen(), interrupts)
-    return Progress(client, "x", Ailments(shown=False), front, front.progress("x", LiveState()))
+    return Progress(client, "x", Ailments(), front, front.progress("x", LiveState()))
 
 
 @pytest.fixture

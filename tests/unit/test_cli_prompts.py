@@ -9,6 +9,7 @@ import pytest
 
 from cortex.bus import CortexError
 from cortex.bus.events import ContextCompiled
+from cortex.runtime.context import COMPILER as COMPILER_VERSION
 from cortex.runtime.context import (
     Budgets,
     ContextCompiler,
@@ -21,6 +22,8 @@ from cortex.runtime.context import (
     View,
     counter_for,
     keep_inputs,
+    prompt_text,
+    read_inputs,
     shown_texts,
 )
 from cortex.runtime.context.prompt_log import (
@@ -35,11 +38,13 @@ from cortex.runtime.context.prompt_log import (
     why_of,
 )
 from cortex.runtime.executions.view import History
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.log import BlobError, MemoryBlobs
 from cortex.runtime.models import Price, Usage, cost
 
-counting_of: Any = import_module("cortex.runtime.cli.prompts").counting_of  # an inner part
+prompts: Any = import_module("cortex.runtime.cli.prompts")  # an inner part
+Screen: Any = import_module("cortex.runtime.cli.screen").Screen
+counting_of = prompts.counting_of
 COMPILER = ContextCompiler()
 
 
@@ -64,7 +69,8 @@ def compiled(made: Prompt, manifest: str = "") -> Compiled:
 
 
 def document(made: Prompt) -> PromptDocument:
-    return PromptDocument(row_of(compiled(made)), made.text, made.manifest, ())
+    about = row_of(compiled(made))
+    return PromptDocument(about, made.text, made.manifest, (), blocks=made.blocks)
 
 
 def note(name: str, text: str, **fields: Any) -> Item:
@@ -78,6 +84,22 @@ def test_equal_prompts_differ_in_nothing() -> None:
 
     assert (found.same, found.tokens, found.items, found.sections) == (True, 0, [], {})
     assert found.shared == len(same.text)
+
+
+def test_a_diff_says_which_versions_of_the_compiler_made_the_prompts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now, old = document(prompt(note("a", "A comma."))), document(prompt(note("a", "Bread.")))
+    old.manifest = msgspec.structs.replace(old.manifest, compiler=1)
+
+    found = diff_of(old, now)
+    prompts.show_diff(Screen(), found, texts=False)
+
+    assert found.compilers == (1, COMPILER_VERSION)
+    assert (
+        f"compiler version 1 made the first, {COMPILER_VERSION} the second"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_diff_names_each_item_that_changed_and_how() -> None:
@@ -127,7 +149,7 @@ def test_a_list_shows_what_a_prompt_itself_takes_of_the_window() -> None:
 def test_a_manifest_that_is_none_is_an_error_where_it_is_named_and_left_out_of_many() -> None:
     made = prompt(note("a", "A comma."))
     blobs = MemoryBlobs()
-    blobs.put(made.text.encode())
+    blobs.put(made.encoded)
     whole = compiled(made, blobs.put(msgspec.json.encode(made.manifest)))
     damaged = [
         *(compiled(made, blobs.put(data)) for data in (b"{}", b"no JSON", b"\xff", b"[" * 9_000)),
@@ -211,7 +233,7 @@ def test_names_and_tools_are_found_however_a_fence_writes_them() -> None:
     odd = 'a "b" <c>\n'
     made = prompt(note(odd, "A comma."), tools=(tool,))
 
-    shown = shown_texts(made.text, [entry.id for entry in made.manifest.items])
+    shown = shown_texts(made.blocks, [entry.id for entry in made.manifest.items])
 
     assert shown.items == {odd: "A comma.", "tool:look": shown.items["tool:look"]}
     assert shown.items["tool:look"] in made.text.splitlines()
@@ -227,8 +249,10 @@ LONG = "# Harbour\n\nThe harbour closes at nine.\n\n" + "".join(
 
 def kept(blobs: MemoryBlobs, request: Request, **fields: Any) -> Compiled:
     made = COMPILER.compile(request, VIEW)
-    blobs.put(made.text.encode())
-    inputs = Inputs(encoding="o200k_base", request=request, view=VIEW, program="0")
+    blobs.put(made.encoded)
+    inputs = Inputs(
+        encoding="o200k_base", request=request, view=VIEW, program="0", compiler=COMPILER_VERSION
+    )
     found = compiled(made, blobs.put(msgspec.json.encode(made.manifest)))
     event = msgspec.structs.replace(found.event, inputs=keep_inputs(inputs, blobs.put), **fields)
     return found._replace(event=event)
@@ -271,7 +295,7 @@ def test_the_fate_of_a_line_names_its_chunk(
     if state != "not offered":
         assert fate.first_line <= fate.line <= fate.last_line
         assert f"it is in lines {fate.first_line}-{fate.last_line}" in row.because
-        shown = history.blobs.get(one.event.prompt).decode()
+        shown = prompt_text(history.blobs.get(one.event.prompt))
         assert (LONG.split("\n")[fate.line - 11] in shown) == (state == "in")
 
 
@@ -295,11 +319,37 @@ def test_a_prompt_is_made_again_from_what_is_kept_and_another_is_refused(
     harbour: tuple[History, Compiled],
 ) -> None:
     history, one = harbour
-    sent = history.blobs.get(one.event.prompt).decode()
+    sent = prompt_text(history.blobs.get(one.event.prompt))
     other = one._replace(event=msgspec.structs.replace(one.event, prompt="0" * 64))
 
     assert rebuilt_document(history, one).text == sent
+    assert rebuilt_document(history, one).blocks == document_of(history, one).blocks
     with pytest.raises(CortexError, match=r"comes to other bytes now .* Cortex 0 compiled it"):
+        rebuilt_document(history, other)
+
+
+def test_a_prompt_of_the_first_compiler_is_shown_and_made_again_or_says_who_made_it(
+    harbour: tuple[History, Compiled],
+) -> None:
+    history, one = harbour
+    text = prompt_text(history.blobs.get(one.event.prompt))
+    inputs = read_inputs(history.blobs.get(one.event.inputs), history.blobs.get)
+
+    def old(text: str, request: Request) -> Compiled:
+        made = msgspec.structs.replace(inputs, request=request, compiler=1)
+        fields = {"prompt": history.blobs.put(text.encode()), "inputs": kept_by(made)}
+        return one._replace(event=msgspec.structs.replace(one.event, **fields))
+
+    def kept_by(made: Inputs) -> str:
+        return keep_inputs(made, history.blobs.put)
+
+    same = old(text, inputs.request)
+    other = old(text, msgspec.structs.replace(inputs.request, instructions="Be brief."))
+
+    assert document_of(history, same).text == text
+    assert [b.kind for b in document_of(history, same).blocks][:2] == ["heading", "own"]
+    assert rebuilt_document(history, same).text == text
+    with pytest.raises(RefusedError, match=r"compiler version 1 made it, this is 2"):
         rebuilt_document(history, other)
 
 

@@ -204,7 +204,7 @@ def test_a_selection_fits_what_fits_all_of_it() -> None:
 def test_the_index_is_asked_for_the_narrowest_that_holds_all(
     topics: tuple[str, ...], asked: str
 ) -> None:
-    assert Selection(topics=topics).index_topic() == asked
+    assert Selection(topics=topics).glob.within() == asked
 
 
 @pytest.mark.parametrize(

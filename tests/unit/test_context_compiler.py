@@ -21,8 +21,9 @@ from cortex.runtime.context import (
     Request,
     TokenCounter,
     View,
+    parts_of,
+    passages_of,
     read_prompt,
-    split,
 )
 
 STEP = PromptStep(
@@ -141,7 +142,8 @@ def test_equal_inputs_give_equal_bytes(request: Request) -> None:
 
     assert first == second
     if first is not None:
-        assert first.digest == hashlib.sha256(first.text.encode()).hexdigest()
+        assert first.digest == hashlib.sha256(first.encoded).hexdigest()
+        assert read_prompt(first.encoded) == first.blocks
 
 
 @settings(max_examples=200, deadline=None)
@@ -160,7 +162,7 @@ def test_what_is_in_is_read_back_line_by_line_and_nothing_else(request: Request)
     prompt = compiled(COMPILER, request)
 
     if prompt is not None:
-        read = read_prompt(prompt.text)
+        read = passages_of(prompt.blocks)
         entries = {e.id: e for e in prompt.manifest.items if e.state != "out"}
         runs: dict[str, list[tuple[int, int]]] = {}
         for passage in read.passages:
@@ -264,7 +266,7 @@ def test_an_excerpt_that_leaves_lines_out_is_read_back_with_the_numbers_it_came_
 
     prompt = COMPILER.compile(Request(step=STEP, window=200_000, items=(excerpt,)))
 
-    passages = read_prompt(prompt.text).passages
+    passages = passages_of(prompt.blocks).passages
     assert [(p.first_line, p.lines) for p in passages] == [
         (90, ("FAILED test_a", "src/a.py:3")),
         (138_000, ("exit 1",)),
@@ -298,7 +300,7 @@ def test_an_excerpt_may_end_with_blank_lines(
 
     prompt = COMPILER.compile(Request(step=STEP, window=200_000, items=(item,)))
 
-    (passage,) = read_prompt(prompt.text).passages
+    (passage,) = passages_of(prompt.blocks).passages
     assert (passage.first_line, passage.lines) == (7, shown)
 
 
@@ -411,7 +413,7 @@ def test_of_items_with_the_same_words_one_is_kept_and_the_manifest_says_which() 
 def test_two_items_of_one_name_are_refused() -> None:
     twice = (knowledge("a", "one"), knowledge("a", "two"))
 
-    with pytest.raises(ItemRepeatedError, match="called a"):
+    with pytest.raises(ItemRepeatedError, match="the id a"):
         COMPILER.compile(Request(step=STEP, window=200_000, items=twice))
 
 
@@ -431,10 +433,10 @@ def test_sections_stand_in_the_order_of_the_prefix_law_and_the_step_is_last() ->
 
     prompt = COMPILER.compile(request)
 
-    order = [p.item_id for p in read_prompt(prompt.text).passages]
+    order = [p.item_id for p in passages_of(prompt.blocks).passages]
     assert order == ["t", "k1", "k2", "m", "h", "s"]
     assert prompt.text.endswith(f"{STEP.description}\n")
-    parts = split(prompt.text)
+    parts = parts_of(prompt.blocks)
     assert parts.system + parts.user == prompt.text
     assert parts.system.startswith("=== persona ===\nP\n=== instructions ===\n")
 

@@ -52,7 +52,7 @@ def request(**more: Any) -> Request:
 def again(asked: Request, prompt: Prompt, text: str, *, must: bool = True) -> Prompt:
     """*prompt*, compiled with what turns it into *text*."""
     ids = [entry.id for entry in prompt.manifest.items]
-    edits = edits_between(prompt.text, text, ids)
+    edits = edits_between(prompt.blocks, text, ids)
     named = tuple(msgspec.structs.replace(e, by="alice", note="why", must=must) for e in edits)
     return COMPILER.compile(msgspec.structs.replace(asked, edits=(*asked.edits, *named)))
 
@@ -91,7 +91,7 @@ def test_any_change_of_an_item_comes_to_those_bytes(was: list[str], now: list[st
     item = Item(id="n", section="history", kind="o", text="\n".join(["x", *was, "y"]))
     asked = request(items=(item,))
     before = COMPILER.compile(asked)
-    shown = shown_texts(before.text, ("n",)).items["n"]
+    shown = shown_texts(before.blocks, ("n",)).items["n"]
     text = before.text.replace(shown + "\n</data>", "\n".join(["x", *now, "y"]) + "\n</data>")
 
     after = again(asked, before, text) if text != before.text else before
@@ -196,7 +196,7 @@ def test_an_edit_is_kept_in_other_text_where_its_words_still_stand_once(
 ) -> None:
     shown = request(step=PromptStep(process="p", id="say", description=old))
     before = COMPILER.compile(shown)
-    (edit,) = edits_between(before.text, before.text.replace(old, new), ())
+    (edit,) = edits_between(before.blocks, before.text.replace(old, new), ())
     step = PromptStep(process="p", id="say", description=now)
 
     after = COMPILER.compile(request(step=step, edits=(edit,)))
@@ -223,7 +223,7 @@ def test_the_next_turn_begins_with_the_bytes_that_were_edited() -> None:
     second = COMPILER.compile(msgspec.structs.replace(asked, turns=(turn,)), view)
 
     kept = first.manifest.prefix.kept[-1].end
-    assert second.text.encode()[:kept] == first.text.encode()[:kept]
+    assert second.encoded[:kept] == first.encoded[:kept]
     assert second.manifest.declared == ()
 
 

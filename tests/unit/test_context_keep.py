@@ -1,6 +1,7 @@
 """The prefix law: a prompt begins with the bytes of the one before it, or declares an epoch."""
 
 import random
+from collections import Counter as Tally
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,11 +20,12 @@ from cortex.runtime.context import (
     ProviderCache,
     Request,
     TokenCounter,
+    Tool,
     Turn,
     TurnPart,
     View,
-    blocks_of,
-    split,
+    line_of,
+    messages_of,
 )
 from cortex.runtime.models import Caching
 
@@ -47,7 +49,25 @@ def said(number: int, words: int = 40) -> Turn:
         number=number,
         said=(
             TurnPart(id=f"turn:{number}", kind="answer", text=f"I look at {number}."),
-            TurnPart(id=f"turn:{number}/c", kind="result", text=text(number, words), handle="c"),
+            *called(number, words),
+        ),
+    )
+
+
+def called(number: int, words: int) -> tuple[TurnPart, TurnPart]:
+    """A call and its result; of every third turn a result as compiler 1 had it, without a call."""
+    joined = f"call_{number}" if number % 3 else ""
+    arguments = f'{{"path":"{number}"}}'
+    kind = "call" if joined else "note"
+    return (
+        TurnPart(id=f"turn:{number}.0", kind=kind, text=arguments, source="look", call=joined),
+        TurnPart(
+            id=f"turn:{number}/c",
+            kind="result",
+            text=text(number, words),
+            source="look",
+            handle="c",
+            call=joined,
         ),
     )
 
@@ -74,6 +94,7 @@ def compiled(world: World, before: Prompt | None = None) -> Prompt:
         items=world.items,
         turns=world.turns,
         answer_schema={"type": "string"},
+        tools=(Tool(name="look", description="Looks.", parameters={}),),
         strategy=world.strategy,  # type: ignore[arg-type]  # drawn from the two
     )
     prefix = before.manifest.prefix if before else Prefix()
@@ -82,7 +103,28 @@ def compiled(world: World, before: Prompt | None = None) -> Prompt:
 
 def keeps(later: Prompt, earlier: Prompt) -> bool:
     end = earlier.manifest.prefix.kept[-1].end
-    return later.text.encode().startswith(earlier.text.encode()[:end])
+    same = later.encoded.startswith(earlier.encoded[:end])
+    # The law holds for blocks, of which the bytes are only the encoding.
+    kept = [each for each in earlier.blocks if each.stretch != "volatile"]
+    begins = [line_of(each) for each in later.blocks[: len(kept)]] == [*map(line_of, kept)]
+    assert begins == same
+    return same
+
+
+def paired(prompt: Prompt) -> bool:
+    """Whether the results behind each message of the model are those of its calls, in order."""
+    waiting: list[str] = []
+    for role, blocks in messages_of(prompt.blocks):
+        ids = [block.call for block in blocks if block.call]
+        if role == "tool":
+            if ids != waiting:
+                return False
+            waiting = []
+        elif waiting:
+            return False
+        else:
+            waiting = ids
+    return not waiting
 
 
 CHANGES = (
@@ -143,6 +185,7 @@ def test_between_any_two_prompts_the_prefix_is_kept_or_an_epoch_is_declared(
             range(1, later.manifest.epochs + 1)
         )
         assert all(each.rewritten >= 0 and each.about for each in declared)
+        assert paired(later)
         earlier = later
 
 
@@ -201,15 +244,16 @@ def test_an_epoch_is_carried_on_and_counted_once() -> None:
 
 def test_what_is_put_into_the_middle_costs_what_stands_behind_unless_the_prefix_is_kept() -> None:
     def blocks(prompt: Prompt) -> list[CacheBlock]:
-        parts = split(prompt.text)
-        texts = [(parts.system, True), *blocks_of(parts.user)]
+        texts = [(each.sent, each.breakpoint) for each in prompt.blocks]
         return [CacheBlock(text, COUNTER.count(text), mark) for text, mark in texts]
 
     turns = tuple(said(number) for number in range(4))
     world = World(items=(item("h", "history"),), turns=turns)
     later = world._replace(items=(*world.items, item("new", "history")))
     first = compiled(world)
-    stable, *middle, _ = [block.tokens for block in blocks(first)]
+    tokens: Tally[str] = Tally()
+    for each, block in zip(first.blocks, blocks(first), strict=True):
+        tokens[each.stretch] += block.tokens
 
     read = []
     for prompt in (compiled(later), compiled(later, first)):
@@ -217,4 +261,4 @@ def test_what_is_put_into_the_middle_costs_what_stands_behind_unless_the_prefix_
         cache.ask(blocks(first), 0.0)
         read.append(cache.ask(blocks(prompt), 1.0).cached_read)
 
-    assert read == [stable, stable + sum(middle)]
+    assert read == [tokens["stable"], tokens.total() - tokens["volatile"]]

@@ -25,11 +25,7 @@ from cortex.runtime.context import (
     Turn,
     TurnPart,
     View,
-    anthropic_shape,
     bill_of,
-    blocks_of,
-    openai_shape,
-    split,
 )
 from cortex.runtime.context.history import RentOrBuy
 from cortex.runtime.models import Caching, Price, Usage
@@ -215,9 +211,9 @@ def test_between_two_prompts_without_a_declared_epoch_the_prefix_is_the_same(
         last = segments[-2]
         assert segments[-1].stretch == "volatile"
         assert sum(segment.tokens for segment in segments) == earlier.tokens
-        prefix = earlier.text.encode()[: last.end]
+        prefix = earlier.encoded[: last.end]
         if earlier.manifest.declared == later.manifest.declared:
-            assert later.text.encode().startswith(prefix)
+            assert later.encoded.startswith(prefix)
         else:
             stable = segments[0]
             assert later.manifest.segments[0].digest == stable.digest
@@ -250,43 +246,6 @@ def test_the_newest_turns_stand_as_they_were_said() -> None:
     states = {entry.id: entry.state for entry in prompt.manifest.items}
     assert [states[f"turn:{number}/c"] for number in (17, 18, 19)] == ["in"] * 3
     assert states["turn:0/c"] != "in"
-
-
-def test_endpoints_get_every_byte_once_and_breakpoints_where_stretches_end() -> None:
-    topic = Item(id="topic", section="knowledge", kind="knowledge", text="Named.")
-    prompt = compiled(5, turns(5, 60), items=(topic,))
-
-    body = anthropic_shape(prompt.text)
-    content = body["messages"][0]["content"]
-    plain = openai_shape(prompt.text)
-
-    parts = split(prompt.text)
-    assert "".join(block["text"] for block in content) == parts.user
-    assert [block["text"].count('id="turn:') for block in content] == [0, 0, 2, 2, 2, 2, 2, 0]
-    assert ["cache_control" in block for block in content] == [True, *[False] * 5, True, False]
-    marks = [*content, *body["system"], *body["tools"]]
-    assert sum("cache_control" in each for each in marks) == MARKED.breakpoints
-    assert [each["content"] for each in plain["messages"]] == [parts.system, parts.user]
-
-
-def test_one_prompt_without_tools_writes_no_cache_that_nobody_reads() -> None:
-    step = PromptStep(process="p", id="s", description="Look.")
-
-    body = anthropic_shape(COMPILER.compile(Request(step=step, window=200_000)).text)
-
-    assert isinstance(body["messages"][0]["content"], str)
-
-
-def test_blocks_of_a_later_turn_begin_with_those_of_the_earlier_one() -> None:
-    all_turns = turns(6, 60)
-
-    earlier, later = (
-        [block.text for block in blocks_of(split(compiled(upto, all_turns).text).user)]
-        for upto in (5, 6)
-    )
-
-    assert later[: len(earlier) - 1] == earlier[:-1]
-    assert len(later) == len(earlier) + 1
 
 
 def test_a_prefix_below_the_models_minimum_is_warned_of() -> None:

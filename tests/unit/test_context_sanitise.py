@@ -13,7 +13,7 @@ from cortex.runtime.context import (
     Neutralised,
     PromptStep,
     Request,
-    read_prompt,
+    passages_of,
     sanitise,
 )
 
@@ -102,7 +102,7 @@ def test_no_text_leaves_its_fence(text: str) -> None:
 
     prompt = ContextCompiler().compile(Request(step=step, window=200_000, items=(item,)))
 
-    read = read_prompt(prompt.text)
+    read = passages_of(prompt.blocks)
     assert {passage.item_id for passage in read.passages} == {"evil"}
     assert set(read.sections) == {"instructions", "step"}
     assert read.sections["step"] == "process: p\nstep: s\nSay what failed."
@@ -123,7 +123,7 @@ def test_ids_and_sources_cannot_break_out_of_the_fence() -> None:
 
     prompt = ContextCompiler().compile(Request(step=step, window=200_000, items=(item,)))
 
-    assert len(read_prompt(prompt.text).passages) == 1
+    assert len(passages_of(prompt.blocks).passages) == 1
     assert prompt.text.count("</data>\n") == 1
     assert "<|im_start|>" not in prompt.text
 

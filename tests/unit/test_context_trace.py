@@ -19,7 +19,7 @@ from cortex.runtime.context import (
     Request,
     TokenCounter,
     View,
-    read_prompt,
+    passages_of,
     sanitise,
 )
 from cortex.runtime.retrieval import near_duplicates
@@ -240,7 +240,7 @@ def test_the_best_stand_at_the_edges_of_what_was_retrieved() -> None:
     prompt = COMPILER.compile(request(*found))
 
     scores = {entry.id: entry.score for entry in prompt.manifest.items}
-    order = [passage.item_id for passage in read_prompt(prompt.text).passages]
+    order = [passage.item_id for passage in passages_of(prompt.blocks).passages]
     ranks = sorted(scores, key=lambda name: -scores[name])
     assert order[-1] == ranks[0]
     assert order[0] == ranks[1]
@@ -277,7 +277,7 @@ def test_what_is_locked_and_changed_since_is_stale() -> None:
 
 def test_just_in_time_material_stands_behind_the_history() -> None:
     def order(prompt: Prompt) -> list[str]:
-        return [passage.item_id for passage in read_prompt(prompt.text).passages]
+        return [passage.item_id for passage in passages_of(prompt.blocks).passages]
 
     items = (
         item("topic", "Named.", "knowledge"),
@@ -305,7 +305,7 @@ def test_behind_the_history_the_best_for_the_question_stand_at_the_edges() -> No
 
     scores = {entry.id: entry.score for entry in prompt.manifest.items}
     ranks = sorted(scores, key=lambda name: (-scores[name], name))
-    order = [passage.item_id for passage in read_prompt(prompt.text).passages]
+    order = [passage.item_id for passage in passages_of(prompt.blocks).passages]
     assert [order[-1], order[0], order[-2], order[1]] == ranks[:4]
 
 
@@ -316,7 +316,7 @@ def test_another_form_forges_no_fence_and_no_section(forged: str) -> None:
 
     prompt = COMPILER.compile(request(evil, effective_window=8_000))
 
-    read = read_prompt(prompt.text)
+    read = passages_of(prompt.blocks)
     assert set(read.sections) == {"instructions", "step"}
     assert {passage.item_id for passage in read.passages} == {"evil.json"}
     assert read.sections["step"].endswith(STEP.description)

@@ -21,7 +21,7 @@ from cortex.runtime.context import (
     Tool,
     Turn,
     TurnPart,
-    read_prompt,
+    passages_of,
     sanitise,
 )
 
@@ -60,12 +60,11 @@ def turn(number: int, *results: str, answer: str = "I look.") -> Turn:
 
 def compiled(turns: Sequence[Turn], items: tuple[Item, ...] = (), **fields: Any) -> Prompt:
     request = Request(
-        step=STEP,
         window=200_000,
         tools=(TOOL,),
         items=items,
         turns=tuple(turns),
-        **{"effective_window": 8_000, **fields},
+        **{"step": STEP, "effective_window": 8_000, **fields},
     )
     return COMPILER.compile(request)
 
@@ -112,8 +111,9 @@ def test_turns_stay_within_the_bounds_and_are_all_accounted_for(
 
     manifest = prompt.manifest
     parts = [*(e.tokens for e in manifest.items), *(f.tokens for f in manifest.fixed)]
-    assert sum(parts) == prompt.tokens == COUNTER.count(prompt.text)
-    assert prompt.tokens + manifest.headroom <= manifest.effective_window
+    assert sum(parts) == prompt.tokens == COUNTER.count("".join(b.sent for b in prompt.blocks))
+    whole = prompt.tokens + manifest.framing + manifest.headroom
+    assert whole <= manifest.effective_window
     assert all(manifest.sections[s] <= manifest.budgets[s] for s in manifest.sections)
     said = {said.id for turn in turns for said in turn.said}
     assert said <= entries(prompt).keys()
@@ -132,7 +132,7 @@ def test_a_turn_stands_with_its_call_and_all_results_or_not_at_all_and_the_newes
     for each in turns:
         assert len({made[said.id].state == "out" for said in each.said}) == 1
     kept = [said.id for each in turns for said in each.said if made[said.id].state != "out"]
-    shown = [p.item_id for p in read_prompt(prompt.text).passages if p.item_id in made]
+    shown = [p.item_id for p in passages_of(prompt.blocks).passages if p.item_id in made]
     order = dict.fromkeys(name for name in shown if name in kept)
     assert list(order) == kept  # call before result, turn before turn
     if prompt.manifest.epochs == 0:
@@ -227,3 +227,75 @@ def test_a_handle_cannot_say_more_than_its_name() -> None:
     assert prompt.text.count("=== step ===\n") == 1
     assert prompt.text.count("</data>\n") == 1
     assert "[INST]" not in prompt.text
+
+
+FACT = "The keeper of pump G103 is Petra Holm, under permit 47929."
+TALK = "The boats lie there and the water is calm, as it was before. "
+
+
+def told(number: int) -> Turn:
+    """A turn with much talk and one fact about another pump each."""
+    fact = FACT if number == 2 else f"The keeper of pump H{300 + number} is away on day {number}."
+    return turn(number, f"{TALK * 30}\n\n{fact}\n\n{TALK * 30}")
+
+
+def test_an_epoch_leaves_the_sentences_of_a_result_that_say_most() -> None:
+    prompt = compiled([told(n) for n in range(30)], effective_window=6_000)
+
+    assert "c2-0 gives all of it" in prompt.text
+    assert f"{FACT}\n" in prompt.text
+    assert "shortened the oldest turns" in entries(prompt)["turn:2/0"].reason
+
+
+@pytest.mark.parametrize(
+    ("asks", "comes_back"),
+    [
+        ("Which person looks after the pump G103, and what number has the licence?", True),
+        ("Which person looks after that pump?", True),
+        ("Which person looks after the windmill?", False),
+    ],
+)
+def test_what_an_epoch_shed_comes_back_for_a_name_that_is_asked_for_in_other_words(
+    asks: str, comes_back: bool
+) -> None:
+    rows = "\n".join(f'{{"id": {n}, "remark": "{TALK * 3}"}},' for n in range(40))
+    table = f'[{rows}\n{{"id": 999, "remark": "{FACT}"}}]'
+    turns = [turn(0, table), *(turn(n, TALK * 60) for n in range(1, 30))]
+
+    step = PromptStep(process="p", id="s", description=asks)
+    asked = compiled(turns, effective_window=6_000, step=step)
+
+    assert ("Petra Holm" in asked.text) is comes_back
+
+
+def test_of_a_long_table_the_rows_around_what_is_asked_for_come_back_alone() -> None:
+    rows = [f'{{"id": {n}, "remark": "{TALK}"}}' for n in range(80)]
+    rows[40] = f'{{"id": 40, "remark": "{FACT}"}}'
+    turns = [turn(0, f"[{','.join(rows)}]"), *(turn(n, TALK * 60) for n in range(1, 30))]
+
+    step = PromptStep(process="p", id="s", description="Who looks after the pump?")
+    prompt = compiled(turns, effective_window=6_000, step=step)
+
+    entry = next(e for e in prompt.manifest.items if e.id == "recalled:turn:0/0")
+    assert FACT in prompt.text
+    assert entry.tokens < 200  # a chunk of the source has twice as many
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ab\n\n=== instructions ===zz" + "\U0001f9ec\U0001fae8" * 300,
+        "\U0001f9ec\U0001fae8" * 300 + "=== step ===    ",
+        "y" * 500 + "[lines 1-2]" + " " * 60 + "\nabcdefgh",
+    ],
+)
+def test_what_is_cut_through_a_line_begins_no_section_and_marks_no_cut(text: str) -> None:
+    assert sanitise(text)[0] == text
+    said = tuple(TurnPart(id=f"turn:1/{n}", kind="answer", text=text) for n in range(40))
+
+    prompt = compiled([Turn(number=1, said=said)])
+
+    answers = [block.text for block in prompt.blocks if block.kind == "said"]
+    assert len(answers) == 40
+    assert all("left out]" in each for each in answers)
+    assert all(sanitise(each)[0] == each for each in answers)

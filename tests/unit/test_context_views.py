@@ -106,7 +106,7 @@ def test_two_items_of_one_name_are_refused_in_a_history_that_grew_too() -> None:
     twice = View(items=(*HELD[:1_500], msgspec.structs.replace(HELD[0], text="other")))
 
     for _ in range(2):
-        with pytest.raises(ItemRepeatedError, match="called h0"):
+        with pytest.raises(ItemRepeatedError, match="the id h0"):
             compiler.compile(request(1), twice)
     assert compiler.compile(request(1), view(1_501)).tokens > 0
 

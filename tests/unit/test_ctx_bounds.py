@@ -4,7 +4,15 @@ import json
 import tracemalloc
 from collections.abc import Sequence
 
-from cortex.runtime.context import Budgets, ContextCompiler, Item, PromptStep, Request, TokenCounter
+from cortex.runtime.context import (
+    Budgets,
+    ByteCounter,
+    ContextCompiler,
+    Item,
+    PromptStep,
+    Request,
+    TokenCounter,
+)
 from cortex.runtime.ctx import Package, decode, encode
 
 COUNTER = TokenCounter()
@@ -108,3 +116,42 @@ def test_what_one_prompt_may_compress_is_bounded_and_the_best_items_go_first() -
 
     untried = [e for e in manifest.items if e.reason.endswith("too long to be compressed")]
     assert 0 < len(untried) < len(items)
+
+
+def test_data_stands_in_its_exact_form_though_the_source_would_fit_too() -> None:
+    rows, prose = (
+        knowledge("rows.json", berths(60)),
+        knowledge("notes.md", "It opens at six. " * 60),
+    )
+    ferries = json.dumps([{"ferry": f"ferry {n}", "leaves": n * 7 % 60} for n in range(60)])
+    must = Item(id="must.json", section="knowledge", kind="doc", text=ferries, must_include=True)
+    request = Request(step=STEP, window=200_000, items=(rows, prose, must))
+
+    prompt = ContextCompiler().compile(request)
+
+    found = {entry.id: entry for entry in prompt.manifest.items}
+    assert (found["rows.json"].form, found["must.json"].form) == ("exact", "exact")
+    assert found["notes.md"].form == ""
+    assert found["rows.json"].saved > 0.5 * COUNTER.count(rows.text)  # the manifest says both sizes
+    assert "#ctx exact json" in prompt.text
+
+
+def test_of_data_that_does_not_fit_in_its_form_chunks_of_the_source_are_in() -> None:
+    rows = knowledge("rows.json", json.dumps(json.loads(berths(900)), indent=1))
+    budgets = Budgets.scaled_to(4_000)
+    request = Request(
+        step=STEP, window=20_000, effective_window=4_000, items=(rows,), budgets=budgets
+    )
+
+    prompt = ContextCompiler().compile(request)
+
+    (entry,) = (each for each in prompt.manifest.items if each.id == "rows.json")
+    assert entry.form == ""
+    assert "chunks fit" in entry.reason
+    assert "#ctx" not in prompt.text
+
+
+def test_a_form_is_found_where_the_tokenizer_is_not_known() -> None:
+    package = encode(berths(40), "json", counter=ByteCounter("nobody"))
+
+    assert package.tokens < package.source_tokens

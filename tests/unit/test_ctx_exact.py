@@ -204,7 +204,7 @@ def test_a_table_cannot_say_more_than_a_reader_allows(table: str) -> None:
 def test_a_form_that_does_not_say_the_same_is_not_given_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cortex.runtime.ctx.writer.write", lambda *_: "a 1")
+    monkeypatch.setattr("cortex.runtime.ctx.notation.writer.write", lambda *_: "a 1")
     monkeypatch.setattr("cortex.runtime.ctx.logs.fold", lambda _: "a 1")
     rows = [{"name": f"berth {n}"} for n in range(40)]
 

@@ -10,7 +10,7 @@ from cortex.runtime.ctx import check, condense, decode, encode
 from cortex.runtime.ctx.prose import holds, is_english, is_foreign, shorten
 
 COUNTER = TokenCounter()
-places_of = import_module("cortex.runtime.ctx.cover").places_of  # behind the front door
+places_of = import_module("cortex.runtime.ctx.legend.cover").places_of  # behind the front door
 LONG = "The keeper of this gate must be called before anybody opens it in the night. "
 PROSE = (
     "In order to open the gate, the crew will basically pull the very old rope, because the pump "
@@ -122,17 +122,17 @@ def test_a_sentence_said_under_another_heading_stays() -> None:
     [
         (
             "The team will, as described above, ensure it holds.",
-            "Team will ensure it holds.",
+            "The team will ensure it holds.",
         ),
         (
             "He must, for example, sign the form, or, if he is away, call Ada.",
-            "He must eg sign form or, if he's away, call Ada.",
+            "He must eg sign form, or, if he's away, call Ada.",
         ),
         ("Please call me, Ada, when the tide is low.", "Please call me, Ada, when tide is low."),
         ("It is, however, closed.", "It's however closed."),
         (
             "The boats came, and the pier, as they say, was full.",
-            "Boats came and pier, as they say, was full.",
+            "The boats came and pier, as they say, was full.",
         ),
     ],
 )

@@ -25,8 +25,8 @@ from cortex.runtime.ctx import (
 
 COUNTER = TokenCounter()
 # What is behind the front door, for one test of the form that `encode` would not give away.
-_reader: Any = import_module("cortex.runtime.ctx.reader")
-_writer: Any = import_module("cortex.runtime.ctx.writer")
+_reader: Any = import_module("cortex.runtime.ctx.notation.reader")
+_writer: Any = import_module("cortex.runtime.ctx.notation.writer")
 _comparing: Any = import_module("cortex.runtime.ctx.comparing")
 YAML = """\
 # About the whole
@@ -62,7 +62,7 @@ merged:
 def test_yaml_keeps_comments_order_and_types() -> None:
     package = encode(YAML, "yaml", counter=COUNTER)
 
-    found = decode(package.text)
+    found = decode(package.text, kind="yaml")
 
     assert found.document is not None
     assert found.data == yaml.safe_load(YAML)
@@ -79,7 +79,7 @@ def test_yaml_keeps_comments_order_and_types() -> None:
 def test_yaml_that_was_decoded_says_the_same_with_the_same_comments() -> None:
     package = encode(YAML * 1, "yaml", counter=COUNTER)
 
-    again = decode(package.text).source()
+    again = decode(package.text, kind="yaml").source()
 
     assert yaml.safe_load(again) == yaml.safe_load(YAML)
     assert check(again, "yaml", package.text).holds
@@ -147,7 +147,7 @@ def test_any_yaml_comes_back(value: Any) -> None:
     text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
     before = repr(yaml.safe_load(text))
 
-    found = decode(encode(text, "yaml", counter=COUNTER).text)
+    found = decode(encode(text, "yaml", counter=COUNTER).text, kind="yaml")
 
     assert repr(found.data) == before
     if found.kind == "yaml":  # the smallest ones are shorter as compact JSON
@@ -194,7 +194,7 @@ def test_a_table_with_comments_behind_it_is_still_a_table() -> None:
 
     assert "\n|name" in package
     assert check(text, "yaml", package).holds
-    assert check(decode(package).source(), "yaml", package).holds
+    assert check(decode(package, kind="yaml").source(), "yaml", package).holds
 
 
 @pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029", "\r"])
@@ -202,7 +202,7 @@ def test_what_ends_a_line_of_yaml_ends_its_comment(end: str) -> None:
     text = f"# above{end}- one # beside{end}# two{end}- two\n- three\n# behind{end}#end\n"
 
     package = encode(text, "yaml", counter=COUNTER).text
-    found = decode(package)
+    found = decode(package, kind="yaml")
 
     assert found.data == yaml.safe_load(text) == ["one", "two", "three"]
     assert found.document is not None
@@ -215,7 +215,7 @@ def test_what_ends_a_line_of_yaml_ends_its_comment(end: str) -> None:
 def test_a_comment_of_a_package_cannot_become_data(end: str) -> None:
     package = f"#ctx exact yaml\n# a{end}- x\n* 1 # b{end}- y\n# c{end}- z"
 
-    assert yaml.safe_load(decode(package).source()) == [1]
+    assert yaml.safe_load(decode(package, kind="yaml").source()) == [1]
 
 
 TOML = """\
@@ -245,7 +245,7 @@ name = "south" # last
 def test_toml_keeps_comments_and_times() -> None:
     package = encode(TOML, "toml", counter=COUNTER)
 
-    found = decode(package.text)
+    found = decode(package.text, kind="toml")
 
     assert found.document is not None
     assert found.data["at"] == datetime.time(7, 32)
@@ -277,7 +277,7 @@ def test_csv_keeps_every_cell_as_text(text: str) -> None:
     package = encode(text, "csv", counter=COUNTER)
 
     assert check(text, "csv", package.text).holds
-    again = decode(package.text)
+    again = decode(package.text, kind="csv")
     if again.kind == "csv":  # the smallest ones are shorter as compact JSON
         assert check(again.source(), "csv", package.text).holds
 
@@ -311,3 +311,38 @@ def test_json_lines_come_back_as_lines(kind: Kind, text: str) -> None:
     package = encode(text, kind, counter=COUNTER)
 
     assert check(text, kind, package.text).holds
+
+
+def test_a_comment_in_a_toml_list_stays_at_its_item() -> None:
+    text = (
+        'deps = [\n  "a",  # why a\n  # above b\n  "b = [1]",\n  ["n", # nested\n   "m"],\n'
+        "  # table\n  { x = 1 },\n  # gone\n] # all\nrest = 1 # alone\n"
+    )
+
+    notes = read_source(text, "toml").notes
+    package = encode(text, "toml", counter=COUNTER).text
+
+    assert notes["deps", 0] == Notes([], " why a")
+    assert notes["deps", 1] == Notes([" above b"])
+    assert notes["deps", 2, 0].beside == " nested"
+    assert notes["deps", 3].before == [" table"]
+    assert notes["deps",] == Notes([" gone"], " all")
+    assert notes["rest",].beside == " alone"
+    assert check(text, "toml", package).holds
+
+
+def test_what_equal_data_does_not_keep_of_yaml_is_said() -> None:
+    text = "open: yes\nbase: &b {a: 1}\nnorth: *b\nsouth: *b\nshut: off\nplain: true\n" + "".join(
+        f"row{n}: {{name: pier, berths: 14}}\n" for n in range(20)
+    )
+
+    package = encode(text, "yaml", counter=COUNTER)
+    report = check(text, "yaml", package.text)
+
+    assert package.mode == "exact"
+    assert report.holds
+    assert report.unkept == list(package.unkept)
+    truth, aliases = report.unkept
+    assert truth.startswith("'yes' on line 1 and 1 more like it: YAML 1.1 reads")
+    assert aliases == "2 aliases are written out"
+    assert not check(text, "yaml", text).unkept

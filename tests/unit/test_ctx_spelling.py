@@ -68,7 +68,7 @@ def test_numbers_of_yaml_come_back_as_they_were_written(numbers: list[str], time
     except ValueError:  # digits that YAML 1.1 takes for octal ones, and only underscores
         return
 
-    found = decode(encode(text, "yaml", counter=COUNTER).text)
+    found = decode(encode(text, "yaml", counter=COUNTER).text, kind="yaml")
 
     assert repr(found.data) == repr(before)
     for data in (found.data, read_source(found.source(), "yaml").data):
@@ -85,9 +85,9 @@ def test_numbers_of_toml_are_decoded_as_they_were_written(numbers: list[str]) ->
 
     package = encode(text, "toml", counter=COUNTER)
 
-    assert repr(decode(package.text).data) == repr(tomllib.loads(text))
+    assert repr(decode(package.text, kind="toml").data) == repr(tomllib.loads(text))
     assert check(text, "toml", package.text).holds
-    found: Any = decode(package.text).data
+    found: Any = decode(package.text, kind="toml").data
     assert [written(found[f"n{at}"]) for at in range(len(numbers))] == numbers
     assert [written(each) for each in found["t"]["all"]] == numbers
 

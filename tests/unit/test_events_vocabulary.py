@@ -25,6 +25,7 @@ REQUESTS = {
         "context.compile",
         "context.edit",
         "effect.settle",
+        "execution.break",
         "execution.cancel",
         "execution.finish",
         "execution.pause",
@@ -76,6 +77,8 @@ ON_DISK = {
         "execution_id step_id attempt effect_key component kind name turn call_id began_ns "
         "reason parameters trace"
     ),
+    "execution.break": "execution_id add remove by note",
+    "execution.breakpoints_changed": "execution_id breakpoints added removed by note",
     "execution.cancel": "execution_id reason",
     "execution.cancelled": "execution_id reason tokens cost usage",
     "execution.charged": "execution_id child tokens total late cost total_cost usage",
@@ -91,17 +94,17 @@ ON_DISK = {
     "execution.rated": "execution_id verdict note by",
     "execution.refused": "execution_id asked reason by",
     "execution.deferred": "execution_id process missing waits_s",
-    "execution.edit": "execution_id inputs max_cost note from_step seen",
+    "execution.edit": "execution_id inputs max_cost note from_step seen stepping",
     "execution.edited": "execution_id inputs changed max_cost by note",
     "execution.request": (
         "execution_id process process_version inputs goal workspace trigger parent "
         "parent_step breakpoints max_cost"
     ),
-    "execution.resume": "execution_id answer by note from_step gate seen",
-    "execution.resumed": "execution_id step_id answer by note from_step",
+    "execution.resume": "execution_id answer by note from_step gate seen stepping",
+    "execution.resumed": "execution_id step_id answer by note from_step stepping",
     "execution.started": (
         "execution_id process process_version digest linked inputs goal workspace trigger "
-        "parent parent_step breakpoints max_cost part"
+        "parent parent_step breakpoints max_cost part decider"
     ),
     "gate.evaluate": (
         "execution_id gate index step_id attempt parameters workspace goal trigger answer "
@@ -120,6 +123,8 @@ ON_DISK = {
     "learning.action_observed": "execution_id action parameters outcome",
     "log.clock_jumped": "by_ns clock_ns ahead_ns skipped_ns",
     "log.epoch_began": "epoch after reason ended",
+    "log.fork_declared": "origin before signed common root",
+    "log.segment_sealed": "first last digest record_bytes file_bytes by",
     "log.state_mended": "how by found done rows",
     "log.tail_lost": "common seen epoch client",
     "model.failed": "execution_id step_id attempt turn call model error kind retry_after_s retry",
@@ -158,6 +163,7 @@ ON_DISK = {
     ),
     "step.failed": "execution_id step_id error attempt kind retry excerpt",
     "step.fanned": "execution_id step_id attempt items at_once branches",
+    "step.inherited": "execution_id step_id status result fork_of position",
     "step.item_changed": (
         "execution_id step_id attempt item child status result bytes reason question gate max_cost"
     ),
@@ -171,6 +177,7 @@ ON_DISK = {
     "step.skipped": "execution_id step_id reason",
     "step.unclaimed": "execution_id step_id action waited_s",
     "step.wake": "execution_id step_id attempt what index turn",
+    "subject.erased": "subject by why asked_ns events blobs unencrypted",
     "tool.call": (
         "execution_id step_id attempt turn call_id tool provider arguments workspace timeout_s "
         "effect"

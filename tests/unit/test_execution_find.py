@@ -44,7 +44,8 @@ def test_the_store_is_asked_first_and_the_prompt_is_compiled_with_what_it_found(
     world.answer(KnowledgeRequest, found="digest")
 
     (compile_,) = world.said(ContextCompile)
-    assert (asked.texts, asked.under, asked.limit) == (("what about test_sum",), ("team",), 8)
+    assert (asked.texts, asked.under) == (("what about test_sum",), ("team",))
+    assert (asked.limit, asked.tokens) == (100, 900)
     assert (compile_.found, compile_.found_tokens) == ("digest", 900)
     world.drain()
     assert world.said(ExecutionCompleted)

@@ -34,7 +34,7 @@ from cortex.bus.events import (
     ToolCall,
     ToolFailed,
 )
-from cortex.runtime.executions import ENGINE, fold
+from cortex.runtime.executions import DECIDER, ENGINE, fold
 from cortex.runtime.processes import (
     BackTo,
     Budget,
@@ -415,6 +415,29 @@ def test_an_execution_whose_event_the_engine_gives_up_fails() -> None:
     world.play()
 
     assert world.said(ExecutionFailed)[0].reason.startswith("ProcessExecutionEngine could not")
+
+
+def test_where_the_engine_fails_on_what_another_version_began_the_reason_says_so() -> None:
+    world = World(process_of(action_step("one")))
+    world.decider = DECIDER + 1
+    world.start()
+
+    world.park(2, world.engine.component_name())
+    world.play()
+
+    other = f"(decider version {DECIDER + 1} began it, this is {DECIDER})"
+    assert world.said(ExecutionFailed)[0].reason.endswith(other)
+
+
+def test_an_execution_of_a_version_that_recorded_no_decider_goes_on() -> None:
+    world = World(process_of(action_step("one")))
+    world.decider = 0
+    world.start()
+
+    world.drain()
+
+    assert world.state().status == "completed"
+    assert world.state().decider == 0
 
 
 def test_what_is_no_longer_asked_is_not_taken_back() -> None:

@@ -1,5 +1,8 @@
 """A step that a person skips, and a result that a person gives: recorded, checked, gated."""
 
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -7,6 +10,7 @@ import pytest
 
 from cortex.bus.events import (
     ContextCompile,
+    EffectSettle,
     ExecutionCompleted,
     ExecutionHalted,
     ExecutionPause,
@@ -24,6 +28,7 @@ from cortex.bus.events import (
     StepUnclaimed,
 )
 from cortex.runtime.executions import is_wanted
+from cortex.runtime.kernel import Begun
 from cortex.runtime.processes import Continue, Field, LinkedGate, MapOf, Template
 
 from .execution_world import World, action_step, gate, process_of
@@ -104,6 +109,88 @@ def test_a_step_has_the_result_that_a_person_gave(restarted: bool) -> None:
     assert given.summary == "alice gave its result"
     assert world.state().results["one"] == {"count": 3}
     assert len(world.said(ExecutionCompleted)) == 1
+
+
+def outputs_checked(course: Callable[[], World]) -> tuple[World, int]:
+    """The world that *course* leaves, and how often it compared a result with what is declared."""
+    names: list[str] = []
+
+    def called(frame: FrameType, what: str, _: object) -> None:
+        if what == "call":
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(called)
+    try:
+        world = course()
+    finally:
+        sys.setprofile(None)
+    return world, names.count("not_as_declared")
+
+
+def ran() -> World:
+    world = World(process_of(action_step("one", output=(COUNT,))))
+    world.start()
+    world.answer(StepExecute, result={"count": 3})
+    return world
+
+
+def stopped_at_the_next() -> World:
+    world = World(process_of(action_step("one", output=(COUNT,)), action_step("two")))
+    world.start(breakpoints=("two",))
+    position, _ = world.open(StepExecute)[0]
+    given = StepCompleted(execution_id="x", step_id="one", attempt=1, result={"count": 3})
+    world.settle(position, given)
+    settle(world, "two", "skipped")
+    return world
+
+
+def completed_in_a_pause() -> World:
+    world = World(process_of(action_step("one", output=(COUNT,))))
+    world.start()
+    position, _ = world.open(StepExecute)[0]
+    world.publish(ExecutionPause(execution_id="x"))
+    world.play()
+    given = StepCompleted(execution_id="x", step_id="one", attempt=1, result={"count": 3})
+    world.settle(position, given)
+    world.publish(ExecutionResume(execution_id="x"))
+    world.play()
+    return world
+
+
+def replaced() -> World:
+    world = halted()
+    settle(world, "one", "replaced", result={"count": 3})
+    return world
+
+
+def happened() -> World:
+    world = World(process_of(action_step("one", output=(COUNT,), effect="once")))
+    world.start()
+    position, asked = world.open(StepExecute)[-1]
+    begun = Begun.of(asked, f"{position}/0/Worker/0", "Worker")
+    world.publish(begun.intended(), begun.unknown("it was killed", 1), source="Worker")
+    world.play()
+    world.publish(
+        EffectSettle(
+            execution_id="x",
+            effect_key=next(iter(world.state().unknown)),
+            outcome="happened",
+            result={"count": 3},
+        )
+    )
+    world.play()
+    return world
+
+
+@pytest.mark.parametrize(
+    "course", [ran, stopped_at_the_next, completed_in_a_pause, replaced, happened]
+)
+def test_an_output_is_compared_once_with_what_is_declared(course: Callable[[], World]) -> None:
+    world, checked = outputs_checked(course)
+
+    assert world.state().status == "completed"
+    assert world.state().results["one"] == {"count": 3}
+    assert checked == 1
 
 
 @pytest.mark.parametrize(

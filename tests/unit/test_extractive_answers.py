@@ -338,7 +338,7 @@ def test_a_compiled_prompt_is_answered_from_its_items_with_lines_of_their_source
     item = Item(id="ci.log", section="history", kind="evidence", text=PYTEST_LOG, first_line=501)
     prompt = ContextCompiler().compile(Request(step=step, window=MODEL.window, items=(item,)))
 
-    extract = answer_prompt(prompt.text, max_tokens=prompt.manifest.headroom, count=COUNT)
+    extract = answer_prompt(prompt.blocks, max_tokens=prompt.manifest.headroom, count=COUNT)
 
     assert "[ci.log:520]" in extract.text
     assert "tests/test_parser.py::test_trailing_comma" in extract.text

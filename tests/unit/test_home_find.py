@@ -199,7 +199,7 @@ def test_a_derived_file_that_may_not_be_written_is_named(tmp_path: Path) -> None
     home = Home.create(tmp_path / ".cortex")
     home.projections_path.touch(mode=0o400)
 
-    with pytest.raises(HomeError, match="made again from the log"):
+    with pytest.raises(HomeError, match="rebuilds it from the log"):
         home.open()
 
 

@@ -28,6 +28,7 @@ from cortex.runtime.kernel import (
     on,
 )
 from cortex.runtime.log import MemoryLog
+from cortex.runtime.subjects import PersonalLog
 
 ASKED = StepExecute(execution_id="e1", step_id="s", action="act")
 
@@ -118,7 +119,7 @@ def test_an_intent_names_the_request_that_it_is_about(runtime: Runtime) -> None:
     client = runtime.client("t")
     position = client.publish(ASKED)
 
-    with pytest.raises(Exception, match="is not a key of what it is caused by"):
+    with pytest.raises(Exception, match="is not a key of an effect of its cause"):
         intend(runtime, position, begun(position + 7, 1))
 
 
@@ -151,8 +152,9 @@ class Noting:
 
     effect: Effect
 
-    def __init__(self, log: SyncedLog) -> None:
-        self._log = log
+    def __init__(self, log: PersonalLog) -> None:
+        assert isinstance(log.stored, SyncedLog)
+        self._log = log.stored
 
     def note(self, delivery: Delivery) -> None:
         SYNCED.append(self._log.synced >= delivery.position)

@@ -16,7 +16,7 @@ from cortex.bus import (
     SubscriptionError,
 )
 
-ENDINGS: Any = import_module("cortex.runtime.kernel.endings")
+ENDINGS: Any = import_module("cortex.runtime.kernel.shells.endings")
 REFUSED = Refused.of(SubscriptionError("A/endings", "is not known"))
 
 

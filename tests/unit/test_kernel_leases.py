@@ -45,6 +45,9 @@ class Keeper:
     def now_ns(self) -> int:
         return self.world.now_ns
 
+    def monotonic_ns(self) -> int:
+        return self.world.now_ns
+
     def alarm(self, at_ns: int, wake: Callable[[], None]) -> None:
         self.alarms.append((at_ns, wake))
 

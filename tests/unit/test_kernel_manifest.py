@@ -89,7 +89,7 @@ def test_a_module_that_breaks_at_import_is_named(
 def test_a_component_that_wants_what_there_is_not_says_what_there_is() -> None:
     runtime = Runtime(components=[])
     runtime.start()
-    with pytest.raises(NotReadyError, match=r"wants moon; a runtime gives .*blobs.*settings"):
+    with pytest.raises(NotReadyError, match=r"wants moon; a runtime has .*blobs.*settings"):
         runtime.add(NeedsMoon, wait_s=60.0)  # its tries are counted
     runtime.stop()
 

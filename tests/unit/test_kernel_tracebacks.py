@@ -14,7 +14,7 @@ from cortex.runtime.kernel import Component, Delivery, Output, on
 from .bus_world import PlanWrite, draft
 from .kernel_world import Fed, fed
 
-TRACEBACKS: Any = import_module("cortex.runtime.kernel.tracebacks")
+TRACEBACKS: Any = import_module("cortex.runtime.kernel.hosts.tracebacks")
 KEY = "sk-proj-4f9aT8sPqLm2Xw7RvB3nYd6K"  # of the shape of a secret
 
 

@@ -269,7 +269,7 @@ def test_a_text_has_the_same_vector_in_every_process_and_release() -> None:
 
 
 def test_the_knowledge_of_a_home_is_updated_and_found(tmp_path: Path, folder: Path) -> None:
-    knowledge = Knowledge.open(tmp_path, roots(folder), KnowledgeConfig())
+    knowledge = Knowledge.open(tmp_path, roots(folder), KnowledgeConfig(embedder="hashing"))
 
     knowledge.update()
 

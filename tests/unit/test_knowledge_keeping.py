@@ -149,13 +149,13 @@ def test_a_store_that_is_damaged_within_is_made_anew_when_that_shows(
 def test_vectors_of_a_store_that_was_deleted_are_not_taken_for_those_of_the_next(
     tmp_path: Path, folder: Path
 ) -> None:
-    knowledge = Knowledge.open(tmp_path, roots(folder), KnowledgeConfig())
+    knowledge = Knowledge.open(tmp_path, roots(folder), KnowledgeConfig(embedder="hashing"))
     knowledge.update()
     knowledge.close()
     (tmp_path / "vectors" / "knowledge.db").unlink()
     (folder / "a.md").write_text("# First of all\n\nThis one was not there.\n")
 
-    knowledge = Knowledge.open(tmp_path, roots(folder), KnowledgeConfig())
+    knowledge = Knowledge.open(tmp_path, roots(folder), KnowledgeConfig(embedder="hashing"))
     knowledge.update(vectors=0)
     notes = knowledge.find("deploiment frankfurd").notes
     knowledge.update()

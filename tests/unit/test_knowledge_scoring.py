@@ -1,7 +1,9 @@
 """Names and speakers count as docs/knowledge.md says: a name leads on, a speaker is no meaning."""
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -145,3 +147,33 @@ def test_a_name_that_is_more_of_a_title_leads_there_more(
 
     assert found["all"] > 1.2 * found["part"]
     assert found["part"] > 1.2 * found["none"] > 0
+
+
+def test_a_name_in_a_long_passage_leads_there_less(store: PassageStore, tmp_path: Path) -> None:
+    text = "Ida Quist was born in Bergen in 1961."
+    files = {
+        "band.md": "# Band\n\nThe band Northlight was founded by Ida Quist.\n",
+        "short.md": f"# Notes\n\n{text}\n",
+        "long.md": f"# Notes\n\n{text} {'It rained a little. ' * 45}\n",
+    }
+
+    found = linked(written(store, tmp_path / "knowledge", files))
+
+    assert found["short"] > 1.5 * found["long"] > 0
+
+
+@pytest.mark.parametrize("neighbours", [0, 1])
+def test_words_saturate_alike_where_passages_have_no_neighbours(
+    store: PassageStore, tmp_path: Path, neighbours: int
+) -> None:
+    text = "The kettle whistles. " * 45  # nearly a passage
+    beside = "# Another\n\n" + "Nothing happens here today. " * 34 + "\n"
+    files = {"one.md": f"# One\n\n{text}\n\n{neighbours * beside}"}
+    written(store, tmp_path / "knowledge", files)
+
+    postings: Any = import_module("cortex.runtime.retrieval.postings").Postings(store)
+
+    # Of so many passages, two have one neighbour each.
+    assert postings.chunks == 31 + neighbours
+    usual = postings.mean_length * (1 + neighbours * 2 * 0.5 / postings.chunks)
+    assert postings.usual_length((0.5, 0.3)) == pytest.approx(usual)

@@ -42,6 +42,18 @@ COLUMNS = {
         ("ended", "INTEGER"),
         ("state", "BLOB"),
     ],
+    "segments": [
+        ("first", "INTEGER"),
+        ("last", "INTEGER"),
+        ("digest", "TEXT"),
+        ("file_bytes", "INTEGER"),
+    ],
+    "sealed": [
+        ("stream", "TEXT"),
+        ("version", "INTEGER"),
+        ("segment", "INTEGER"),
+        ("places", "BLOB"),
+    ],
 }
 
 
@@ -61,7 +73,7 @@ def test_tables_and_columns_do_not_change_within_a_format(tmp_path: Path) -> Non
     ).fetchone()
     connection.close()
 
-    assert LOG_FORMAT == 2
+    assert LOG_FORMAT == 3
     assert found == COLUMNS
     assert strict == (1,)
 

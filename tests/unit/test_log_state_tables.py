@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from cortex.bus import Batch, LogError, Receipt, Standing
+from cortex.bus import Batch, LogError, Receipt, SubscriptionState
 from cortex.runtime.log import EventLog
 
 FILTER = (("plan.write", None), ("plan.written", "a"))
-FIRST = Standing("c", "ordered", FILTER, cursor=0, attempts=0, created=0)
+FIRST = SubscriptionState("c", "ordered", FILTER, cursor=0, attempts=0, created=0)
 
 
 @pytest.fixture
@@ -18,11 +18,11 @@ def log(tmp_path: Path) -> EventLog:
     return EventLog.open(tmp_path / "log.db")
 
 
-def moved(before: Standing, **changes: object) -> Standing:
+def moved(before: SubscriptionState, **changes: object) -> SubscriptionState:
     return msgspec.structs.replace(before, **changes)
 
 
-def write(log: EventLog, *standings: Standing, **more: Any) -> None:
+def write(log: EventLog, *standings: SubscriptionState, **more: Any) -> None:
     log.write(Batch(standings={s.name: s for s in standings}, **more))
 
 

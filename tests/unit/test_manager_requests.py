@@ -18,6 +18,7 @@ from cortex.bus.events import (
     TriggerReceived,
     TriggerUnmatched,
 )
+from cortex.runtime.executions import DECIDER
 from cortex.runtime.kernel import Config
 from cortex.runtime.processes import (
     EventTrigger,
@@ -116,6 +117,7 @@ def test_a_request_begins_the_newest_version_with_checked_inputs() -> None:
     assert started.inputs == {"n": 3, "mode": "quick"}
     assert (started.goal, started.workspace, started.breakpoints) == ("g", "/w", ("one",))
     assert office.world.blobs.has(started.linked)
+    assert started.decider == DECIDER
 
 
 def test_a_request_may_name_an_older_version() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.runtime.models import Known, catalogue
+from cortex.runtime.models import KnownModel, catalogue
 
 CATALOGUE = catalogue()
 
@@ -43,7 +43,7 @@ def test_models_are_known_by_provider() -> None:
 
 
 @pytest.mark.parametrize("known", CATALOGUE.models, ids=lambda known: known.model)
-def test_every_model_has_its_price_window_levels_and_source(known: Known) -> None:
+def test_every_model_has_its_price_window_levels_and_source(known: KnownModel) -> None:
     price = known.price
 
     assert 0 < price.cached_read < price.input <= price.cached_write < price.output

@@ -9,7 +9,7 @@ import pytest
 
 from cortex.bus.events import PluginLoad
 from cortex.plugins import PluginRefusedError
-from cortex.plugins.hosting import describe
+from cortex.plugins.host import describe
 
 from ..installed_packages import install
 

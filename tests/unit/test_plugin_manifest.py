@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from cortex.bus import Draft
-from cortex.bus.events import ModelInvoke, StepCompleted, TriggerReceived
+from cortex.bus.events import ModelInvoke, StepCompleted
 from cortex.plugins import (
     FileWant,
     Granted,
@@ -17,6 +17,7 @@ from cortex.plugins import (
     Wants,
     problems_of,
 )
+from cortex.runtime.access import PUBLISH, READ, SUBSCRIBE, WORK
 
 _granted: Any = import_module("cortex.plugins.granted")
 _manifest: Any = import_module("cortex.plugins.manifest")
@@ -77,14 +78,14 @@ def test_a_manifest_without_effects_has_the_digest_that_was_confirmed_before_the
         ({"publishes": ("*",)}, "name each topic"),
         ({"publishes": ("step.finished",)}, "that is not a topic"),
         ({"publishes": ("x.other.said",)}, "its own topics start with x.ticker."),
-        ({"publishes": ("grant.given",)}, "grant.* is said by the runtime alone"),
-        ({"publishes": ("plugin.load",)}, "plugin.* is said by the runtime alone"),
-        ({"publishes": ("component.announced",)}, "component.* is said by the runtime alone"),
-        ({"publishes": ("execution.completed",)}, "the runtime alone says it"),
-        ({"publishes": ("gate.evaluate",)}, "the runtime alone says it"),
-        ({"publishes": ("process.compiled",)}, "the runtime alone says it"),
-        ({"publishes": ("log.tail_lost",)}, "the runtime alone says it"),
-        ({"publishes": ("learning.action_observed",)}, "the runtime alone says it"),
+        ({"publishes": ("grant.given",)}, "only the runtime publishes grant.*"),
+        ({"publishes": ("plugin.load",)}, "only the runtime publishes plugin.*"),
+        ({"publishes": ("component.announced",)}, "only the runtime publishes component.*"),
+        ({"publishes": ("execution.completed",)}, "only the runtime may publish it"),
+        ({"publishes": ("gate.evaluate",)}, "only the runtime may publish it"),
+        ({"publishes": ("process.compiled",)}, "only the runtime may publish it"),
+        ({"publishes": ("log.tail_lost",)}, "only the runtime may publish it"),
+        ({"publishes": ("learning.action_observed",)}, "only the runtime may publish it"),
         ({"publishes": ("model.invoke",), "wants": Wants()}, "name the models"),
         ({"subscribes": ("step",)}, "write 'family.verb'"),
         ({"subscribes": ("step.finished",)}, "step.finished is not a topic"),
@@ -166,32 +167,48 @@ def test_parts_are_chosen_by_name_and_nothing_else_is() -> None:
 
 def test_nothing_granted_is_nothing_allowed() -> None:
     granted = Granted.of(())
+    permissions = granted.permissions("plugin.ticker")
 
     assert granted == Granted()
-    assert not granted.may_see(("step.completed", None))
-    assert not granted.may_publish(Draft.of(TriggerReceived(trigger_id="1", fields={})))
+    assert not permissions.something
+    for verb in (PUBLISH, SUBSCRIBE, WORK, READ):
+        assert not permissions.allows_key(verb, "step.completed", None)
+        assert not permissions.allows(verb, "trigger.received")
 
 
 def test_what_was_granted_reaches_to_the_key() -> None:
-    granted = Granted.of(GOOD.parts())
+    permissions = Granted.of(GOOD.parts()).permissions("plugin.ticker")
 
-    assert granted.may_see(("step.execute", "tick"))
-    assert granted.may_see(("gate.evaluated", None))
-    assert granted.may_see(("gate.*", None))
-    assert not granted.may_see(("step.execute", None))
-    assert not granted.may_see(("step.execute", "shell"))
-    assert not granted.may_see(("step.*", None))
-    assert not granted.may_see(("*", None))
+    def sees(topic: str, key: str | None) -> bool:
+        return permissions.allows_key(SUBSCRIBE, topic, key)
+
+    assert sees("step.execute", "tick")
+    assert sees("gate.evaluated", None)
+    assert sees("gate.*", None)
+    assert not sees("step.execute", None)
+    assert not sees("step.execute", "shell")
+    assert not sees("step.*", None)
+    assert not sees("*", None)
 
 
 def test_only_models_that_were_granted_may_be_asked() -> None:
     granted = Granted.of(GOOD.parts())
     invoke = ModelInvoke(execution_id="1", step_id="a", model="small", provider="p", prompt="d")
 
-    assert granted.may_publish(Draft.of(StepCompleted(execution_id="1", step_id="a", result={})))
-    assert granted.may_publish(Draft.of(invoke))
+    assert granted.may_ask(Draft.of(StepCompleted(execution_id="1", step_id="a", result={})))
+    assert granted.may_ask(Draft.of(invoke))
     dear = msgspec.structs.replace(invoke, model="dear")
-    assert not granted.may_publish(Draft.of(dear))
+    assert not granted.may_ask(Draft.of(dear))
+
+
+@pytest.mark.parametrize("topic", ["grant.given", "execution.completed", "plugin.load"])
+def test_a_plugin_says_no_guarded_topic_whatever_was_confirmed(topic: str) -> None:
+    """A manifest that asks for one is refused; a log that was edited by hand asks nobody."""
+    permissions = Granted.of((f"publish:{topic}", "publish:*")).permissions("plugin.ticker")
+
+    assert not permissions.allows(PUBLISH, topic)
+    assert permissions.allows(PUBLISH, "step.completed")
+    assert not permissions.allows(PUBLISH, "step.execute")
 
 
 def test_its_grant_is_by_topic_and_holds_its_components() -> None:

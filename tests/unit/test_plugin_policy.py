@@ -6,39 +6,55 @@ from typing import Any
 
 import pytest
 
-from cortex.plugins.hosting import Walls, confined
+from cortex.plugins import Limits
+from cortex.plugins.host import Walls, confined
+from cortex.runtime.kernel import supervision
 from cortex.runtime.secrets import with_names
 
-_output: Any = import_module("cortex.plugins.hosting.output")
-_life: Any = import_module("cortex.plugins.hosting.life")
-_sandbox: Any = import_module("cortex.plugins.hosting.sandbox")
+_output: Any = import_module("cortex.plugins.host.process")
+_process: Any = import_module("cortex.plugins.host.process")
+_sandbox: Any = import_module("cortex.plugins.host.sandbox")
 _secrets: Any = import_module("cortex.plugins.secrets")
 output_of = _output.output_of
 lines_of = _output.lines_of
 path_of = _output.path_of
-STEADY_S = _life.BACKOFF.forgiven_s
-after_crash = _life.after_crash
+STEADY_S = _process.BACKOFF.forgiven_s
+restarts = _process.restarts
 hidden_in = _sandbox.hidden_in
 secret = _secrets.secret
 
 
+def crashed(
+    watched: supervision.Watched, allowed: int, *, worked_s: float = 0.1
+) -> supervision.Watched:
+    """A plugin with so many restarts, after one more life that ended with a crash."""
+    ready_ns = watched.since_ns + 1
+    watched, _ = supervision.looked_at(watched, watched.again_ns)
+    watched, _ = supervision.started(watched, ready_ns)
+    now_ns = ready_ns + round(worked_s * 1e9)
+    return supervision.failed(watched, "why", now_ns, restarts(Limits(restarts=allowed)))[0]
+
+
 def test_waits_double_and_after_so_many_crashes_it_is_given_up() -> None:
-    times, waits = 0, []
-    while not (after := after_crash(times, 0.1, 8)).given_up:
-        times = after.times
-        waits.append(after.again_s)
+    watched, waits = crashed(supervision.begin(0)[0], 8), []
+    while watched.status == "waiting":
+        waits.append((watched.again_ns - watched.since_ns) / 1e9)
+        watched = crashed(watched, 8)
 
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert after.times == 9
+    assert (watched.status, watched.failures) == ("given up", 9)
+    assert crashed(watched, 8) == watched
 
 
 def test_a_plugin_that_worked_for_a_while_is_forgiven() -> None:
-    assert after_crash(5, STEADY_S, 5).times == 1
-    assert after_crash(5, STEADY_S - 1, 5).given_up
+    watched = supervision.Watched("waiting", failures=5)
+
+    assert crashed(watched, 5, worked_s=STEADY_S).failures == 1
+    assert crashed(watched, 5, worked_s=STEADY_S - 1).status == "given up"
 
 
 def test_without_restarts_the_first_crash_is_the_last() -> None:
-    assert after_crash(0, STEADY_S, 0).given_up
+    assert crashed(supervision.begin(0)[0], 0, worked_s=STEADY_S).status == "given up"
 
 
 def test_a_confined_command_sees_what_it_is_shown_and_no_network() -> None:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.wheel  # it starts what the wheel installs
 
 
 # Behind the front door: only the supervisor of plugins makes sandboxes.
-sandbox: Any = importlib.import_module("cortex.plugins.hosting.sandbox")
+sandbox: Any = importlib.import_module("cortex.plugins.host.sandbox")
 
 
 def test_every_folder_that_is_shown_is_there() -> None:

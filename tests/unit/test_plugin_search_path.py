@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 _installed: Any = import_module("cortex.plugins.installed")
-_search_path: Any = import_module("cortex.plugins.search_path")
+_search_path: Any = import_module("cortex.plugins.installed")
 code_of = _installed.code_of
 search_path = _search_path.search_path
 

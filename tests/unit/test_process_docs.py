@@ -61,7 +61,7 @@ def test_codes_are_stable() -> None:
     assert sorted(RULES) == (
         [f"P0{number:02}" for number in range(1, 16)]
         + [f"P1{number:02}" for number in range(1, 14)]
-        + [f"P2{number:02}" for number in range(1, 21)]
+        + [f"P2{number:02}" for number in range(1, 22)]
         + [f"P3{number:02}" for number in range(1, 17)]
         + [f"P4{number:02}" for number in range(1, 22)]
         + ["P501", "P502"]
@@ -71,6 +71,7 @@ def test_codes_are_stable() -> None:
         "P208",
         "P210",
         "P215",
+        "P221",
         "P411",
         "P415",
         "P419",

@@ -35,7 +35,7 @@ def found(find: str) -> Find:
 def test_one_question_may_stand_alone_and_several_in_a_list() -> None:
     alone, listed = found("what about ${inputs.test}"), found('["a b", "c"]')
 
-    assert (len(alone.texts), alone.under, alone.passages, alone.tokens) == (1, (), 8, None)
+    assert (len(alone.texts), alone.under, alone.passages, alone.tokens) == (1, (), 100, None)
     assert len(listed.texts) == 2
 
 

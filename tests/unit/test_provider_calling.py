@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.actors.providers.calling import (
+from cortex.actors.providers.calls import (
     CallFailedError,
     CallPiece,
     Frames,

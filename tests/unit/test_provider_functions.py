@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from cortex.actors.providers.calling import ModelStep, provider
+from cortex.actors.providers.calls import ModelStep, provider
 from cortex.bus.events import ModelDelta, ModelFailed, ModelInvoke, ModelResponded
 from cortex.runtime.functions import StepError
 from cortex.runtime.kernel import (

@@ -1,5 +1,6 @@
 """The provider `replay`: recorded answers, in their order, and nothing else."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from cortex.bus.events import (
     ModelInvoke,
     ModelResponded,
 )
+from cortex.runtime.context import ContextCompiler, PromptStep, Request
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Runtime, on
+from cortex.runtime.log import MemoryBlobs
 
 from .actors_world import delivery
 
@@ -41,9 +44,11 @@ def record(home: Home, *events: Event) -> None:
         runtime.client("model").publish(*events)
 
 
-def provider(home: Home, log: str, model: str = "again") -> ReplayProvider:
+def provider(
+    home: Home, log: str, model: str = "again", blobs: MemoryBlobs | None = None
+) -> ReplayProvider:
     config = {"models": {"use": [{"name": model, "provider": "replay", "log": log}]}}
-    return ReplayProvider(home, msgspec.convert(config, Config), VOCABULARY)
+    return ReplayProvider(home, msgspec.convert(config, Config), VOCABULARY, blobs or MemoryBlobs())
 
 
 def ask(prompt: str = ASKED, execution_id: str = "new", **fields: Any) -> ModelInvoke:
@@ -51,6 +56,22 @@ def ask(prompt: str = ASKED, execution_id: str = "new", **fields: Any) -> ModelI
         execution_id=execution_id, step_id="t", model="again", provider="replay", prompt=prompt,
         attempt=2, turn=3, **fields,
     )  # fmt: skip
+
+
+def test_what_was_answered_when_prompts_were_texts_is_given_to_the_same_prompt(
+    home: Home, tmp_path: Path
+) -> None:
+    step = PromptStep(process="p", id="s", description="Say why.")
+    prompt = ContextCompiler().compile(Request(step=step, window=9_000))
+    before = Home.create(tmp_path / "before")
+    record(before, recorded(hashlib.sha256(prompt.text.encode()).hexdigest(), "the import"))
+    blobs = MemoryBlobs()
+
+    replay = provider(home, str(before.path), blobs=blobs)
+    (said,) = replay.invoke(ask(blobs.put(prompt.encoded)), delivery())
+
+    assert isinstance(said, ModelResponded)
+    assert said.answer == {"text": "the import"}
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The lines of a checkout that a failure points at, over logs of nine languages."""
 
-from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from cortex.runtime.code.source import Checkout, Location, find_relevant_code
 
 CHECKOUTS = Path(__file__).parents[1] / "fixtures" / "checkouts"
 LANGUAGES = sorted(path.stem for path in CHECKOUTS.glob("*.yaml"))
-EXPECTED_SHARE = 0.95
+CASES = 124
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -33,25 +32,21 @@ def _first(language: str, case: dict[str, Any]) -> Location | None:
     return found[0] if found else None
 
 
-def test_there_are_enough_cases() -> None:
-    counts = {language: len(_cases(language)) for language in LANGUAGES}
-
-    assert len(counts) >= 6
-    assert min(counts.values()) >= 8
-    assert sum(counts.values()) >= 60
+def test_no_case_was_dropped() -> None:
+    assert sum(len(_cases(language)) for language in LANGUAGES) >= CASES
 
 
-def test_the_right_file_and_line_come_first() -> None:
-    missed: dict[str, list[str]] = defaultdict(list)
-    total = 0
-    for language in LANGUAGES:
-        for case in _cases(language):
-            total += 1
-            best = _first(language, case)
-            if best is None or (best.path, best.line) != (case["path"], case["line"]):
-                missed[language].append(f"{case['name']}: {best and (best.path, best.line)}")
+# All of these were right once, and some rules were found on them: what is wrong now has become so.
+# They say nothing about how good the ranking is on failures that nobody has seen.
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_right_file_and_line_still_come_first(language: str) -> None:
+    missed: list[str] = []
+    for case in _cases(language):
+        best = _first(language, case)
+        if best is None or (best.path, best.line) != (case["path"], case["line"]):
+            missed.append(f"{case['name']}: {best and (best.path, best.line)}")
 
-    assert total - sum(map(len, missed.values())) >= EXPECTED_SHARE * total, dict(missed)
+    assert not missed
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -10,7 +10,10 @@ import pytest
 from cortex.bus import FrameError
 from cortex.runtime.log import MemoryBlobs
 
-WIRE: Any = {name: import_module(f"cortex.bus.wire.{name}") for name in ("blobs", "frames")}
+WIRE: Any = {
+    name.rpartition(".")[2]: import_module(f"cortex.bus.wire.{name}")
+    for name in ("server.blobs", "frames")
+}
 
 
 class Program:
@@ -52,7 +55,7 @@ def put(desk: Any, by: object, name: str, piece: bytes, size: int = 100, at: int
 def test_what_is_announced_takes_no_room_and_what_arrives_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cortex.bus.wire.blobs.UNDER_WAY_BYTES", 150)
+    monkeypatch.setattr("cortex.bus.wire.server.blobs.UNDER_WAY_BYTES", 150)
     desk, one, other = Clock().desk(), Program(), Program()
     for each in ("a", "b", "c"):
         put(desk, one, each, b"")
@@ -68,7 +71,7 @@ def test_what_is_announced_takes_no_room_and_what_arrives_does(
 
 
 def test_one_client_puts_so_many_at_once_and_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cortex.bus.wire.blobs.A_CLIENT_BYTES", 150)
+    monkeypatch.setattr("cortex.bus.wire.server.blobs.A_CLIENT_BYTES", 150)
     desk, one, other = Clock().desk(), Program(), Program()
     put(desk, one, "a", b"x" * 90)
     with pytest.raises(FrameError, match="again later"):
@@ -85,7 +88,7 @@ def test_one_client_puts_so_many_at_once_and_so_much(monkeypatch: pytest.MonkeyP
 
 
 def test_a_blob_that_was_put_gives_its_room_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cortex.bus.wire.blobs.A_CLIENT_BYTES", 100)
+    monkeypatch.setattr("cortex.bus.wire.server.blobs.A_CLIENT_BYTES", 100)
     desk, one, kept = Clock().desk(), Program(), b"x" * 100
     digest = hashlib.sha256(kept).hexdigest()
 
@@ -97,7 +100,7 @@ def test_a_blob_that_was_put_gives_its_room_back(monkeypatch: pytest.MonkeyPatch
 def test_what_stands_still_is_dropped_and_gives_its_room_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cortex.bus.wire.blobs.UNDER_WAY_BYTES", 150)
+    monkeypatch.setattr("cortex.bus.wire.server.blobs.UNDER_WAY_BYTES", 150)
     clock = Clock()
     desk, still, slow, other = clock.desk(), Program(), Program(), Program()
     put(desk, still, "a", b"x" * 60)

@@ -8,7 +8,7 @@ import pytest
 
 from ..waiting import until
 
-WORKERS: Any = import_module("cortex.bus.wire.workers")
+WORKERS: Any = import_module("cortex.bus.wire.server.workers")
 NAME = "test-workers"
 LONG_S = 60.0
 

@@ -1,10 +1,10 @@
 """The extractive provider's answers: spans of the context under fixed labels, nothing else."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from cortex.runtime.context import Passage, read_prompt
+from cortex.runtime.context import Passage, PromptBlock, passages_of
 
 from .extract import AnswerTooSmallError, Count, Extract, Quote, Role
 from .failure import failure_spans
@@ -31,11 +31,9 @@ LONGEST_QUOTE_CHARS: Final = 400
 _ABOUT_FAILURE = re.compile(
     r"(?i)\b(?:fail|error|exception|crash|traceback|triage|broke|regression|bug\b|flak|defect)"
 )
-_ASKED = re.compile(r"^question: (.+)", re.MULTILINE)
-_ADDRESS_LINE = re.compile(r"^(?:process|step): .*\n?", re.MULTILINE)
 
 
-def answer_prompt(prompt: str, *, max_tokens: int, count: Count) -> Extract:
+def answer_prompt(prompt: Iterable[PromptBlock], *, max_tokens: int, count: Count) -> Extract:
     """Answer a compiled prompt: its items are the context, its step is the question.
 
     A step with a parameter `question` asks just that; the words of its description ("answer the
@@ -44,11 +42,8 @@ def answer_prompt(prompt: str, *, max_tokens: int, count: Count) -> Extract:
     Raises:
         AnswerTooSmallError: *max_tokens* has no room for the shortest answer.
     """
-    parts = read_prompt(prompt)
-    step = parts.sections.get("step", "")
-    asked = _ASKED.search(step)
-    question = asked[1] if asked else _ADDRESS_LINE.sub("", step, count=2)
-    return answer(parts.passages, question, max_tokens=max_tokens, count=count)
+    parts = passages_of(prompt)
+    return answer(parts.passages, parts.question, max_tokens=max_tokens, count=count)
 
 
 def answer(passages: Sequence[Passage], question: str, *, max_tokens: int, count: Count) -> Extract:

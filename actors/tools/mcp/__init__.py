@@ -1,4 +1,4 @@
-"""Tools of MCP servers, which are programs started here or stand on a URL."""
+"""Tools of MCP servers, which are programs started here, or are at a URL."""
 
 from .environments import servers_of
 from .errors import ServerError

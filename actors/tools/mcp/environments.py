@@ -1,7 +1,7 @@
-"""An environment of its own for a server that is a Python program, with the packages it wants.
+"""A separate environment for a server that is a Python program, with the packages it needs.
 
-A server that was written for an older SDK cannot start beside ours. Its environment stands in the
-user's cache folder, not in the home: nothing that came with a checkout is run as if it were ours.
+A server for an older SDK cannot run in our environment. Its own environment is in the
+user's cache folder, not in the home: so that nothing from a checkout is run as ours.
 It may be deleted at any time.
 """
 
@@ -28,27 +28,27 @@ from cortex.runtime.tools import McpServer, ToolsConfig
 from ..answers import one_line
 from .errors import ServerError
 
-INSTALL_S: Final = 600.0  # for its packages to be fetched and installed
+INSTALL_S: Final = 600.0  # to download and install its packages
 READY: Final = "cortex-ready"  # written last
 PIP: Final = ("-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--")
-SHORTEST_SECRET = 6  # characters; what is shorter would hide parts of any text
+SHORTEST_SECRET = 6  # characters; shorter ones would mask parts of any text
 
 
 class Environments:
-    """Where the environments of one home's servers stand."""
+    """The environments of one home's servers."""
 
     def __init__(self, home: Path | None) -> None:
         self._home = str(home.absolute()) if home else ""
 
     def folder(self, server: McpServer) -> Path:
-        """Of *server*: another home, list of packages or Python makes it another one."""
+        """The folder of *server*; it depends on the home, the packages and the Python."""
         named = (self._home, server.name, sys.version, *server.packages)
         key = hashlib.sha256("\0".join(named).encode()).hexdigest()[:24]
         cache = Path(platformdirs.user_cache_path("cortex", appauthor=False))
         return cache / "tool-servers" / f"{server.name}-{key}"
 
     async def make(self, server: McpServer, known: Mapping[str, str]) -> dict[str, str]:
-        """The variables of *server*: what is *known* to it, in its environment, made if need be.
+        """The variables of *server*: the *known* ones and its environment's, created if needed.
 
         Raises:
             ServerError: Its packages cannot be installed.
@@ -62,7 +62,7 @@ class Environments:
 
     async def _install(self, server: McpServer, folder: Path, known: Mapping[str, str]) -> None:
         try:
-            shutil.rmtree(folder, ignore_errors=True)  # of a try that was cut off
+            shutil.rmtree(folder, ignore_errors=True)  # of an interrupted attempt
             folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             async with asyncio.timeout(INSTALL_S):
                 await _run(server, interpreter("-m", "venv", str(folder)), known)
@@ -78,7 +78,7 @@ class Environments:
 
 
 def program_of(server: McpServer, folder: Path) -> tuple[str, ...]:
-    """The words that start *server*: its program is that of its environment, where it has one."""
+    """The command of *server*; it uses the program of its environment, if it has one."""
     own = folder / "bin" / server.command[0]
     if os.sep in server.command[0] or not own.exists():
         return server.command
@@ -95,7 +95,7 @@ async def _run(server: McpServer, command: Sequence[str], known: Mapping[str, st
     except ProgramError as error:
         raise ServerError(f"{server.name}: its packages cannot be installed: {error}") from None
     finally:
-        wanted.clear()  # where this is cut, the program is ended, too
+        wanted.clear()  # if this is cancelled, the program ends, too
     if ended.exit_code:
         said = (ended.stdout + ended.stderr).decode(errors="replace")
         lines = [line for line in said.splitlines() if line.strip()]
@@ -110,7 +110,7 @@ def servers_of(config: Config, settings: Mapping[str, Any]) -> tuple[McpServer, 
     """The servers in config.toml under `[[tools.mcp]]`; else those in *settings*.
 
     Raises:
-        ComponentInvalidError: One of them is not said rightly.
+        ComponentInvalidError: One of them is invalid.
     """
     said = getattr(config, "tools", None)
     if isinstance(said, ToolsConfig) and said.mcp:
@@ -122,20 +122,20 @@ def servers_of(config: Config, settings: Mapping[str, Any]) -> tuple[McpServer, 
 
 
 def environment(server: McpServer) -> dict[str, str]:
-    """The variables that its program gets, as they are now."""
+    """The current variables for its program."""
     return {name: os.environ[name] for name in server.env if name in os.environ}
 
 
 def bearer(server: McpServer) -> dict[str, str]:
-    """The header that says who asks, where a variable holds the token."""
+    """The authorization header, if a variable has the token."""
     key = secret_value(server.key_env)
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def masked(server: McpServer, text: str) -> str:
-    """*text* without the values of the variables that the server knows."""
+    """*text* with masked values of the server's variables."""
     known: dict[str, str] = {}
     for name in (*server.env, server.key_env):
-        with contextlib.suppress(SecretUnavailableError):  # then nobody was given it
+        with contextlib.suppress(SecretUnavailableError):  # then the server did not get it
             known[name] = secret_value(name)
     return with_names(text, known, SHORTEST_SECRET)

@@ -1,9 +1,9 @@
-"""What can go wrong with a server of tools.
+"""Errors of tool servers.
 
 CortexError
 └── ToolError
-    └── ServerError      the server cannot be used at the moment; the message says why
-        └── CallLostError    a call went out, and what came of it nobody knows
+    └── ServerError      the server cannot be used now; the message says why
+        └── CallLostError    a call was sent, and its outcome is unknown
 """
 
 import re
@@ -13,21 +13,21 @@ from typing import Any
 from ..answers import one_line
 from ..errors import ToolError
 
-CLOSED, LATE = -32000, -32001  # codes that the SDK gives to what it finds out itself
-SHOWN = 300  # characters of what a server said
+CLOSED, LATE = -32000, -32001  # codes of the SDK's own errors
+SHOWN = 300  # characters of a server's message
 _SEE = re.compile(r"\s*For further information visit \S+")
 
 
 class ServerError(ToolError):
-    """The server cannot be used at the moment."""
+    """The server cannot be used now."""
 
 
 class CallLostError(ServerError):
-    """A call went out, and what came of it nobody knows."""
+    """A call was sent, and its outcome is unknown."""
 
 
 def lost(error: BaseException) -> bool:
-    """Whether the connection is of no use after *error*."""
+    """Whether the connection is unusable after *error*."""
     return any(getattr(each, "code", CLOSED) == CLOSED for each in flat(error) if not _is_odd(each))
 
 
@@ -37,14 +37,14 @@ def late(error: BaseException) -> bool:
 
 
 def unanswered(error: BaseException) -> bool:
-    """Whether *error* leaves open what came of a call: the server did not say that it failed."""
+    """Whether *error* leaves the outcome of a call unknown: the server reported no failure."""
     if all(type(each).__name__.startswith("Connect") for each in flat(error)):
-        return False  # it did not get there
+        return False  # it did not reach the server
     return late(error) or lost(error) or any(map(_is_odd, flat(error)))
 
 
 def problem_of(error: BaseException) -> str:
-    """What went wrong, in one line without paths of this machine."""
+    """The error in one line, without paths of this machine."""
     first = next(flat(error), error)
     if isinstance(first, FileNotFoundError):
         return "its command is not installed"
@@ -62,12 +62,12 @@ def problem_of(error: BaseException) -> str:
 
 
 def _is_odd(error: BaseException) -> bool:
-    """Whether an answer came, and is not as the protocol wants it."""
+    """Whether an answer violates the protocol."""
     return type(error).__name__ == "ValidationError"
 
 
 def _not_mcp(error: Any) -> str:
-    """The first thing that pydantic does not like of what a server said."""
+    """The first validation error of a server's message."""
     (first, *others) = error.errors(include_url=False, include_input=False)
     where = ".".join(str(part) for part in first["loc"])
     more = f", and {len(others)} more faults" if others else ""

@@ -1,7 +1,7 @@
-"""One connection to a server, from its opening to its end.
+"""One connection to a server.
 
-The SDK wants a client to be left in the task that entered it, so that each connection lives in a
-task of its own; calls go through it from others. Servers say in two ways that their tools changed:
+The SDK requires that the same task enters and leaves a client, so that each connection has a
+task of its own; other tasks call through it. Servers report changed tools in two ways:
 newer ones in answer to `listen`, older ones by a notification.
 """
 
@@ -29,12 +29,12 @@ from .stdio import over_stdio
 if TYPE_CHECKING:
     from mcp import Client
 
-LISTENING = "2026-07-28"  # protocol version from which on changes are listened for
+LISTENING = "2026-07-28"  # first protocol version with `listen`
 CLOSE_S = 8.0  # the SDK gives a program 4 s to end
 
 
 class ServerConnection:
-    """A connection; it is `lost` once it is of no use any more."""
+    """A connection; it is `lost` when it is no longer usable."""
 
     def __init__(
         self,
@@ -49,24 +49,24 @@ class ServerConnection:
         self._ready: asyncio.Future[Client | ServerError] = (
             asyncio.get_running_loop().create_future()
         )
-        self.problem = ""  # why its program was ended, where it was
-        self.unread: list[str] = []  # names of tools that were not readable in the last list
+        self.problem = ""  # why its program was ended, if it was
+        self.unread: list[str] = []  # names of unreadable tools in the last list
         self._stop = asyncio.Event()
         self._calls = 0
-        self._quiet = asyncio.Event()  # no call is under way
+        self._quiet = asyncio.Event()  # no call is running
         self._quiet.set()
         self._task = asyncio.create_task(self._live(), name=f"mcp-{server.name}")
 
     @property
     def lost(self) -> bool:
-        """Whether a new one is needed."""
+        """Whether a new connection is needed."""
         return self._stop.is_set() or self._task.done()
 
     async def __aenter__(self) -> "Client":
-        """The client, once there is a connection; it stays open until it is left.
+        """The client, when connected; the connection stays open until the block is left.
 
         Raises:
-            ServerError: There is none.
+            ServerError: There is no connection.
         """
         client = await asyncio.shield(self._ready)
         if isinstance(client, ServerError):
@@ -81,7 +81,7 @@ class ServerConnection:
             self._quiet.set()
 
     def end(self) -> None:
-        """Close it once no call is under way."""
+        """Close it when no call is running."""
         self._stop.set()
 
     async def close(self) -> None:
@@ -96,7 +96,7 @@ class ServerConnection:
         loop = asyncio.get_running_loop()
         late: asyncio.TimerHandle | None = None
         try:
-            await self._prepare()  # which may take longer than a connection
+            await self._prepare()  # this may take longer than the connection
             late = loop.call_later(self._server.timeout_s, self._give_up)
             async with AsyncExitStack() as stack:
                 client = await self._entered(stack)
@@ -118,7 +118,7 @@ class ServerConnection:
             self._stop.set()
 
     async def _prepare(self) -> None:
-        """Have its program's environment stand, where it is to have one of its own."""
+        """Create its program's environment, if it has one of its own."""
         await asyncio.to_thread(load)
         from mcp.client.stdio import get_default_environment
 
@@ -172,18 +172,18 @@ class ServerConnection:
         return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
 
     def _errors(self) -> int:
-        """The descriptor that its program's standard error is."""
+        """The descriptor for its program's standard error."""
         if self._log is None:
             return os.open(os.devnull, os.O_WRONLY)
         server = self._server
         return keep(ChildLog(self._log, lambda line: redacted(masked(server, line)), private))
 
     def _ended(self, problem: str) -> None:
-        """Its program was ended, for what it wrote."""
+        """Note that its program was ended because of its output."""
         self.problem = problem
 
     async def _watch(self, client: "Client") -> None:
-        """Hear of changes until the connection is to end, or has ended."""
+        """Listen for changes until the connection must end, or has ended."""
         stopped = asyncio.create_task(self._stop.wait())
         listening = asyncio.create_task(self._listen(client))
         try:
@@ -226,7 +226,7 @@ def load() -> None:
         import mcp  # noqa: F401
     except ImportError:
         raise ServerError(NO_SDK, "missing") from None
-    # Its warnings would go to our terminal where the program around has set up no logging.
+    # Its warnings would appear in the terminal if the program has not configured logging.
     for name in ("mcp", "httpx2"):
         logger = logging.getLogger(name)
         if not logger.handlers:

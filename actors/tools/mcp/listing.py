@@ -1,4 +1,4 @@
-"""What a server says about its tools, as far as an event holds it; nobody vouches for it."""
+"""The tool list of a server, cut to the size of an event; untrusted."""
 
 import re
 from collections.abc import Sequence
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 MOST_PAGES = 50
 MOST_TOOLS = 200
-MOST_LISTED = 2_000  # in one answer; more are not even looked at
+MOST_LISTED = 2_000  # in one answer; the rest is ignored
 DESCRIPTION_CHARS = 1_000
 SCHEMA_BYTES = 16 * 1024  # of one tool's parameters
-ALL_BYTES = 160 * 1024  # of all tools: an event holds no more
+ALL_BYTES = 160 * 1024  # of all tools: the limit of an event
 _NAME = re.compile(r"[\w./-]{1,128}", re.ASCII)
 
 
 def listed(
     server: McpServer, tools: Sequence["Tool"], unread: Sequence[str] = ()
 ) -> tuple[tuple[dict[str, Any], ...], str]:
-    """The tools that may be used, by name, and in one line what of the others was left out.
+    """The usable tools, by name, and one line about the omitted ones.
 
     Args:
-        server: Whose they are.
-        tools: What it says.
-        unread: Names of those that could not be read.
+        server: The server.
+        tools: Its list.
+        unread: Names of unreadable tools.
     """
     found: dict[str, dict[str, Any]] = {}
     left_out = [name for name in unread if server.offers(name)]
@@ -49,12 +49,12 @@ def listed(
 
 
 def _said(server: McpServer, tool: "Tool") -> dict[str, Any] | None:
-    """What is kept of one tool; None where its parameters are too many."""
+    """The stored form of one tool; None if its schema is too large."""
     try:
-        # Through JSON, so that it is what the log gives back.
+        # Through JSON, so that it equals the form in the log.
         encoded = msgspec.json.encode(tool.input_schema)
         schema = msgspec.json.decode(masked(server, encoded.decode()))
-        msgspec.msgpack.encode(schema)  # an event holds no integer of more than 64 bits
+        msgspec.msgpack.encode(schema)  # raises for integers of more than 64 bits
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
         return None
     if len(encoded) > SCHEMA_BYTES or not isinstance(schema, dict):
@@ -65,12 +65,12 @@ def _said(server: McpServer, tool: "Tool") -> dict[str, Any] | None:
         "description": description[:DESCRIPTION_CHARS].encode(errors="replace").decode(),
         "parameters": schema,
         "effect": _effect(server, tool),
-        "annotations": server.trust_annotations,  # whether they were trusted for that
+        "annotations": server.trust_annotations,  # whether the server's annotations were trusted
     }
 
 
 def _effect(server: McpServer, tool: "Tool") -> Effect:
-    """What the user says that the tool does; or what the server says, where the user trusts it."""
+    """The effect of the tool: from the user, or from the server if the user trusts it."""
     hints = tool.annotations if server.trust_annotations else None
     declared = server.effects.get(tool.name)
     if declared is not None:

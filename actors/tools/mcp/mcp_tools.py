@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 from cortex.bus import OWNER, Event, Recorded, Vocabulary, effect_of
-from cortex.bus.events import RuntimeStarted, ToolCall, ToolListed, ToolUnclaimed
+from cortex.bus.events import ToolCall, ToolListed, ToolUnclaimed
 from cortex.runtime.kernel import AsyncComponent, Config, Delivery, Home, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.registry import registry_of
@@ -21,13 +21,13 @@ Publish = Callable[..., int]
 
 
 class McpTools(AsyncComponent):
-    """Connects to servers when they are needed, records what they offer, and calls their tools."""
+    """Connects to servers on demand, records their tools, and calls them."""
 
     concurrent = 64
 
     @classmethod
     def may_rest(cls, config: Config, settings: Mapping[str, Any]) -> bool:
-        """Whether there is no server to keep a connection to."""
+        """Whether no servers are configured."""
         return not servers_of(config, settings)
 
     def __init__(
@@ -51,7 +51,7 @@ class McpTools(AsyncComponent):
         self._telling = asyncio.Lock()
 
     async def opened(self) -> None:
-        """Take note of the servers; only those are asked now whose tools are not recorded."""
+        """Read the configured servers; ask only those whose tools are not recorded."""
         for settings in self._servers:
             log = self._home / settings.log if self._home else None
             offered = Offered(settings, log, self._environments)
@@ -60,26 +60,18 @@ class McpTools(AsyncComponent):
             self._offered[settings.name] = offered
             if offered.is_unknown and self._asks:
                 offered.await_first()
-        if self._publishing:  # a step that begins now must find that they are waited for
+        if self._publishing:  # a step that begins now must see that they are pending
             await asyncio.wait(self._publishing, timeout=NEWS_S)
 
     async def closed(self) -> None:
-        """End every connection, and with it the programs that were started."""
+        """End all connections, and the programs that were started."""
         await asyncio.gather(*(offered.close() for offered in self._offered.values()))
         if self._publishing:
             await asyncio.wait(self._publishing, timeout=NEWS_S)
 
-    @on(RuntimeStarted)
-    async def started(self, event: RuntimeStarted, delivery: Delivery) -> AsyncIterator[Event]:
-        """Record what servers offer that were asked when this opened; else it is told at once."""
-        for offered in self._offered.values() if self._publish is None else ():
-            await offered.first()
-            for news in offered.taken():
-                yield news
-
     @on(ToolUnclaimed)
     async def unclaimed(self, event: ToolUnclaimed, delivery: Delivery) -> AsyncIterator[Event]:
-        """Ask servers again whose tools a step waits for, as long as it waits."""
+        """Ask servers again for tools that a step waits for, as long as it waits."""
         for entry in event.tools:
             offered = self._offered.get(entry.partition(".")[0])
             if offered is not None:
@@ -89,7 +81,7 @@ class McpTools(AsyncComponent):
 
     @on(ToolCall, where={"provider": PROVIDER})
     async def call(self, event: ToolCall, delivery: Delivery) -> AsyncIterator[Event]:
-        """Call a tool; where its server's tools have changed by then, that is recorded with it."""
+        """Call a tool; if its server's tools have changed, record that with the result."""
         name, _, tool = event.tool.partition(".")
         offered = self._offered.get(name)
         if offered is None:
@@ -134,7 +126,7 @@ class McpTools(AsyncComponent):
         return await asyncio.to_thread(returned, event, text, self._blobs, first)
 
     def _hearing(self, offered: Offered) -> Callable[[], None]:
-        """Record the news at once where no call does."""
+        """Record new lists at once, unless a call does."""
 
         def heard() -> None:
             if self._publish is not None and not offered.calls:
@@ -145,12 +137,12 @@ class McpTools(AsyncComponent):
         return heard
 
     async def _tell(self, offered: Offered, publish: Publish) -> None:
-        async with self._telling:  # one after another: the newest is to stand last
+        async with self._telling:  # one after another, so that the newest is last
             if news := offered.taken():
                 await asyncio.to_thread(publish, *news)
 
     def _recorded(self, name: str) -> ToolListed | None:
-        """What this component, or the owner, recorded last of a server; what others say is none."""
+        """The last list of a server from this component or the owner; others are ignored."""
         records = self._history(ToolListed(server=name).stream()) if self._history else ()
         listing = registry_of(records, self._vocabulary.read).listings.get(name)
         return listing.newest if listing is not None and listing.by == OWNER else None

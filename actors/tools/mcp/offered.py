@@ -1,4 +1,4 @@
-"""One server, and what the log says that it offers."""
+"""One server, and its tools according to the log."""
 
 import asyncio
 import contextlib
@@ -17,31 +17,31 @@ from .errors import ServerError, problem_of
 from .server import Server
 
 PROVIDER = "mcp"
-COMPONENT = LISTER  # which takes calls, whoever records what there is
-LONGEST_ASKING_S = 3_600.0  # that a server is asked again for a step which waits
-NEWS_S = 5.0  # that a call waits for the new list of tools which it brought about
+COMPONENT = LISTER  # takes the calls, independent of who records the list
+LONGEST_ASKING_S = 3_600.0  # how long to ask a server again for a waiting step
+NEWS_S = 5.0  # how long a call waits for the new tool list that it caused
 BACKOFF = Backoff(first_s=1.0, longest_s=60.0)  # between two listings
 
 
 class Offered:
-    """A server, and what is recorded, or to be recorded, of its tools."""
+    """A server, with the recorded and unrecorded lists of its tools."""
 
     def __init__(self, settings: McpServer, log: Path | None, environments: Environments) -> None:
         self.server = Server(settings, log, self.renew, environments)
         self.standing: ToolListed | None = None
         self.news: list[ToolListed] = []  # not recorded yet
-        self.calls = 0  # under way: they record the news
+        self.calls = 0  # running calls, which record new lists
         self.heard: Callable[[], None] = lambda: None
         self._pace = Pace()
-        self._looked_at = 0  # the connection whose tools were listed last
+        self._looked_at = 0  # number of the connection of the last list
         self._again = False
         self._renewing: asyncio.Task[None] | None = None
-        self._asking: asyncio.Task[None] | None = None  # again and again, while a step waits
+        self._asking: asyncio.Task[None] | None = None  # repeats while a step waits
         self._until_s = 0.0
 
     @property
     def is_unknown(self) -> bool:
-        """Whether what is recorded of it cannot be what it offers now."""
+        """Whether the recorded list must be outdated."""
         standing, allow = self.standing, self.server.settings.allow
         if standing is None or not standing.tools:
             return True
@@ -51,7 +51,7 @@ class Offered:
         return bool(allow) and names != set(allow)
 
     def _fits(self, tool: dict[str, Any]) -> bool:
-        """Whether what is recorded of a tool's effect was found as it would be now."""
+        """Whether the recorded effects were determined as they would be now."""
         settings = self.server.settings
         declared = settings.effects.get(str(tool.get("name")))
         if declared is not None:
@@ -59,20 +59,20 @@ class Offered:
         return tool.get("annotations") == settings.trust_annotations
 
     def renew(self) -> None:
-        """List its tools anew as soon as it may be; while that is done, once more after it."""
+        """List its tools again as soon as allowed; during a listing, once more after it."""
         self._again = True
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew())
 
     def ask_again(self, for_s: float) -> None:
-        """List its tools until there are some, at the pace it may be asked, for *for_s* at most."""
+        """List its tools until there are some, at the allowed rate, for at most *for_s*."""
         until_s = asyncio.get_running_loop().time() + min(for_s, LONGEST_ASKING_S)
         self._until_s = max(self._until_s, until_s)
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask_until())
 
     def await_first(self) -> None:
-        """Begin to list its tools; that is said meanwhile where no reason recorded of it may hold.
+        """Begin to list its tools; reports that if a recorded reason may no longer hold.
 
         The SDK may have been installed since the last start.
         """
@@ -81,12 +81,12 @@ class Offered:
             self._say((), NOT_YET)
 
     async def first(self) -> None:
-        """Wait until its list is known, or why there is none."""
+        """Wait until its list is known, or the reason why there is none."""
         if self._renewing is not None:
             await asyncio.shield(self._renewing)
 
     async def settle(self) -> None:
-        """Wait until its list is that of the connection there is, unless that takes long."""
+        """Wait until its list is from the current connection, within a limit."""
         if self._looked_at != self.server.connections:
             self.renew()
         soon = self._pace.wait_s(asyncio.get_running_loop().time()) <= BACKOFF.first_s
@@ -96,7 +96,7 @@ class Offered:
                     await asyncio.shield(self._renewing)
 
     async def look(self) -> None:
-        """List its tools; what is new goes to the news, and so does why there are none."""
+        """List its tools; adds a new list, or the reason why there is none, to the news."""
         try:
             tools, reason = await self.server.tools()
         except Exception as error:  # noqa: BLE001  # whatever it says, its absence has a reason
@@ -108,7 +108,7 @@ class Offered:
         self._say(tools, reason)
 
     def taken(self) -> list[ToolListed]:
-        """The news, which whoever takes them records."""
+        """Take the news; the caller must record them."""
         news, self.news = self.news[-1:], []
         return news
 
@@ -146,10 +146,10 @@ class Offered:
 
 
 class Pace:
-    """When the next listing is due; the pause doubles while changes come as fast as it allows."""
+    """When the next listing is due; the pause doubles while changes come at the allowed rate."""
 
     def __init__(self) -> None:
-        self._soon = 0  # listings in a row that came as fast as they might
+        self._soon = 0  # listings in a row at the allowed rate
         self._last_s: float | None = None  # when the last listing ended
 
     def wait_s(self, now_s: float) -> float:
@@ -159,7 +159,7 @@ class Pace:
         return max(0.0, self._last_s + BACKOFF.after_s(self._soon) - now_s)
 
     def listed(self, now_s: float) -> None:
-        """A listing has just ended."""
+        """Note that a listing has just ended."""
         pause_s = BACKOFF.after_s(self._soon)
         soon = self._last_s is not None and now_s - self._last_s < 2 * pause_s
         self._soon = self._soon + 1 if soon else 1

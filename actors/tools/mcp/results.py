@@ -1,4 +1,4 @@
-"""What a server's tool gave, as one text; what is no text is kept as a blob and said."""
+"""The result of a server's tool as one text; other content becomes a blob, which the text names."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ from ..answers import one_line
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
-NAME_CHARS = 100  # of a type, or of what a link leads to
+NAME_CHARS = 100  # of a type, or of a link's target
 LINK_CHARS = 2_000
 
 
@@ -57,7 +57,7 @@ def _kept(kind: str, mime_type: str, data: str, blobs: Blobs) -> str:
 
 
 def _stands_in(data: Any, parts: list[str]) -> bool:
-    """Whether a text says the same: servers give it twice for clients that read texts only."""
+    """Whether a text says the same: servers send it twice for clients that only read texts."""
     only = data.get("result") if isinstance(data, dict) and set(data) == {"result"} else data
     for part in parts:
         if part == only:

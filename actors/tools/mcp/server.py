@@ -1,4 +1,4 @@
-"""A server of tools: connected to when it is first needed, and again after it was lost."""
+"""A tool server: connected on first use, and again after a lost connection."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """One of the servers in config.toml; to be used on one event loop."""
+    """One of the servers in config.toml; use it on one event loop only."""
 
     def __init__(
         self,
@@ -26,15 +26,15 @@ class Server:
         environments: Environments,
     ) -> None:
         self.settings = settings
-        self.connections = 0  # made so far; with each its tools may be others
+        self.connections = 0  # connections so far; each may have other tools
         self._log, self._changed, self._environments = log, changed, environments
         self._link: ServerConnection | None = None
 
     async def tools(self) -> tuple[tuple[dict[str, Any], ...], str]:
-        """What it offers, by name, and what of it was left out.
+        """Its tools, by name, and the omitted ones.
 
         Raises:
-            ServerError: It cannot be asked.
+            ServerError: The server cannot be asked.
         """
         link = self._current()
         async with link as client:
@@ -55,11 +55,11 @@ class Server:
     async def call(
         self, tool: str, arguments: dict[str, Any], timeout_s: float
     ) -> "CallToolResult":
-        """What its *tool* gives.
+        """The result of its *tool*.
 
         Raises:
-            CallLostError: It did not answer in time, or not as it should, or ended meanwhile.
-            ServerError: It cannot be asked, or says that it cannot do that.
+            CallLostError: It did not answer in time, answered wrongly, or ended meanwhile.
+            ServerError: It cannot be asked, or reports an error.
         """
         link = self._current()
         async with link as client:
@@ -72,7 +72,7 @@ class Server:
                 raise told from None
 
     async def close(self) -> None:
-        """End the connection, and with it what was started here."""
+        """End the connection, and the program that was started for it."""
         if self._link is not None:
             await self._link.close()
 

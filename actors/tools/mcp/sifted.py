@@ -1,4 +1,4 @@
-"""What a server sends, before the SDK would refuse a whole list for one odd tool."""
+"""Filters a server's messages, because the SDK would reject a whole list for one invalid tool."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -17,24 +17,24 @@ DEEPEST = 100  # levels of a tool; the SDK reads no message with more than 200
 async def sifted(
     transport: AbstractAsyncContextManager[Any], dropped: Callable[[str], None]
 ) -> AsyncIterator[tuple["Sifted", Any]]:
-    """The streams of *transport*, of which the one that is read is sifted."""
+    """The streams of *transport*, with a filtered read stream."""
     async with transport as (read, write):
         yield Sifted(read, dropped), write
 
 
 class Sifted:
-    """The stream of messages, without tools that cannot be read; their names go to *dropped*."""
+    """The stream of messages, without unreadable tools; their names go to *dropped*."""
 
     def __init__(self, stream: Any, dropped: Callable[[str], None]) -> None:
         self._stream, self._dropped = stream, dropped
 
     @property
     def last_context(self) -> Any:
-        """What the SDK looks for beside a message."""
+        """The context that the SDK reads beside a message."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> "SessionMessage | Exception":
-        """The next message, or why one cannot be read."""
+        """The next message, or the error of an unreadable one."""
         return self._sifted(await self._stream.receive())
 
     async def aclose(self) -> None:
@@ -85,7 +85,7 @@ class Sifted:
 
 
 def _unread(error: Exception) -> tuple[dict[str, Any] | None, Any]:
-    """The result with a list of tools, and its number, in a message that could not be read."""
+    """The tool list, and its request id, in a message that could not be parsed."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
@@ -116,7 +116,7 @@ def _is_readable(tool: Any) -> bool:
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether *value* has more than so many levels, without climbing down all of them."""
+    """Whether *value* is nested deeper than the limit, without visiting all levels."""
     level = [value]
     for _ in range(DEEPEST):
         level = [

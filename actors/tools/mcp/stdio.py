@@ -1,12 +1,13 @@
-"""A server that is a program: lines of JSON over its standard streams, each bounded.
+"""A server that is a program: lines of JSON over its standard streams, with a length limit.
 
-The SDK's own transport keeps a line that does not end for as long as memory lasts, and goes over it
-again with each piece. This one ends a server that writes one, or that writes no JSON.
+The SDK's own transport stores an endless line until memory is full, and scans it
+again with each chunk. This one ends a server that writes such a line, or that writes no JSON.
 """
 
 import asyncio
 import contextlib
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,9 +15,9 @@ from typing import Any
 from cortex.runtime.isolation import signal_group
 
 LINE_BYTES = 16 << 20  # of one message
-UNREADABLE = 100  # lines in a row, which are no messages
-FLUSH_S = 0.5  # for what was accepted to be written
-END_S = 2.0  # to end in by itself, and again after it was asked to
+UNREADABLE = 100  # lines in a row that are not messages
+FLUSH_S = 0.5  # time to write accepted messages
+END_S = 2.0  # time to end by itself, and again after a signal
 
 
 @asynccontextmanager
@@ -26,20 +27,20 @@ async def over_stdio(
     errors: int,
     ended: Callable[[str], None],
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of a server that is started here, and ends with this block with all it started.
+    """The streams of a server that this block starts, and ends with all its child processes.
 
     Args:
-        command: Its words.
-        environment: All the variables that it gets.
-        errors: The descriptor that its standard error is.
-        ended: Is told why it was ended, where it was.
+        command: Its program and arguments.
+        environment: All its variables.
+        errors: The descriptor for its standard error.
+        ended: Called with the reason if this module ends it.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The program cannot be started.
     """
     import anyio
 
-    # Not create_subprocess_exec, whose transport nobody could close while its reading is paused.
+    # Not create_subprocess_exec, whose transport cannot be closed while its reading is paused.
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=LINE_BYTES, loop=loop),
@@ -60,14 +61,16 @@ async def over_stdio(
     finally:
         read.close()
         write.close()
-        await asyncio.wait({writing}, timeout=FLUSH_S)
-        await asyncio.shield(_end(process))
-        for task in (reading, writing):
-            task.cancel()
-        await asyncio.wait({reading, writing})
-        transport.close()
-        for stream in (arrived, leaving):
-            stream.close()
+        try:
+            await asyncio.wait({writing}, timeout=FLUSH_S)
+            await asyncio.shield(_end(process))
+            for task in (reading, writing):
+                task.cancel()
+            await asyncio.wait({reading, writing})
+        finally:  # a loop that ends may cancel this, too
+            _kill(transport)
+            for stream in (arrived, leaving):
+                stream.close()
 
 
 async def _read(
@@ -96,7 +99,7 @@ async def _read(
 
 
 async def _line(process: asyncio.subprocess.Process, ended: Callable[[str], None]) -> bytes:
-    """The next line; b"" where there is none any more."""
+    """The next line; b"" at the end."""
     if process.stdout is None:
         return b""
     try:
@@ -117,12 +120,12 @@ async def _write(process: asyncio.subprocess.Process, leaving: Any, arrived: Any
                     process.stdin.write(data.encode(errors="replace") + b"\n")
                     await process.stdin.drain()
     except _closed():
-        # It may be alive: without this a request would wait for its answer for ever.
+        # It may be alive: otherwise a request would wait for its answer for ever.
         await arrived.aclose()
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Let it end, ask it to, kill it: with all that it started."""
+    """Wait for its end, terminate it, kill it: with all its child processes."""
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
@@ -132,7 +135,17 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), END_S)
             break
-    signal_group(process.pid)  # what it left behind
+    signal_group(process.pid)  # its remaining child processes
+
+
+def _kill(transport: asyncio.SubprocessTransport) -> None:
+    """Kill what still runs, and wait for it here: the loop may not turn again."""
+    program = transport.get_extra_info("subprocess")
+    if program.returncode is None:
+        signal_group(program.pid)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            program.wait(END_S)
+    transport.close()
 
 
 def _closed() -> tuple[type[Exception], ...]:

@@ -1,4 +1,4 @@
-"""Folder trust: whether a home that came from somewhere may act for this user."""
+"""Folder trust: whether a home that came from elsewhere may act for this user."""
 
 from typing import TYPE_CHECKING
 
@@ -6,20 +6,20 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .acting import SILENT, UNFINISHED, Acting, Seen, acting_in
+    from .assessment import HomeState, TrustAssessment, assess, learn_all
     from .deciding import (
         VARIABLE,
+        assess_at,
         digest_at,
         give_trust,
         note_made,
         reasons_against,
         require_trust,
-        standing_at,
         take_unrecorded,
         withdraw_trust,
     )
     from .errors import TrustError, TrustStoreError, TrustVariableError, UntrustedHomeError
     from .git_index import objects_in_git
-    from .standing import HomeState, Standing, learn_all, standing_of
     from .store import TrustRecord
 else:
     lazily(__name__)
@@ -31,13 +31,15 @@ __all__ = [
     "Acting",
     "HomeState",
     "Seen",
-    "Standing",
+    "TrustAssessment",
     "TrustError",
     "TrustRecord",
     "TrustStoreError",
     "TrustVariableError",
     "UntrustedHomeError",
     "acting_in",
+    "assess",
+    "assess_at",
     "digest_at",
     "give_trust",
     "learn_all",
@@ -45,8 +47,6 @@ __all__ = [
     "objects_in_git",
     "reasons_against",
     "require_trust",
-    "standing_at",
-    "standing_of",
     "take_unrecorded",
     "withdraw_trust",
 ]

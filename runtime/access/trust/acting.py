@@ -1,7 +1,6 @@
-"""What in a home can act: start a program, speak to a host, take a key, or steer what does.
+"""The files of a home that can act: start a program, contact a host, use a key, or steer that.
 
-Whatever is not known to be inert counts, so that a kind of file that is added one day is asked
-about before anybody has thought of it.
+Every file counts that is not known to be inert, so new kinds of files need trust by default.
 """
 
 import hashlib
@@ -9,6 +8,7 @@ import os
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,13 +21,13 @@ from .git_index import folded, text_of
 CONFIG = "config.toml"
 IDENTITY = "id"  # random; a home that was put in another's place does not have the same
 
-# Read, never run: text and payloads, indexes that are made again, and what says how a hub stands.
+# Read, never run: text and payloads, rebuilt indexes, and the state files of a hub.
 INERT = {
-    *("knowledge", "blobs", "archive", "vectors", "cold", "logs", "worktrees"),
+    *("knowledge", "blobs", "archive", "heads", "vectors", "cold", "logs", "worktrees"),
     *(".git", ".gitignore", "version", IDENTITY, "bus.sock"),
 }
 UNFINISHED = "new."  # before the name of a file of which not all is written; nothing reads it
-INERT_BEGINNINGS = ("projections.db", "cache.db", "up.", UNFINISHED)
+INERT_BEGINNINGS = ("projections.db", "cache.db", "tree.db", "up.", UNFINISHED)
 INERT_KEYS = {"durability"}  # of config.toml; a new home sets it
 # After the name of an entry that would be inert, were it no symbolic link: through one it would be
 # read, written or spoken to elsewhere.
@@ -82,10 +82,10 @@ def is_state(path: str) -> bool:
 
 
 def acting_in(home: Path) -> Acting:
-    """What can act in *home* now; nothing where there is no such folder.
+    """The files in *home* that can act now; empty if there is no such folder.
 
     Raises:
-        TrustStoreError: It cannot be looked at, or holds more than can be looked at.
+        TrustStoreError: It cannot be read, or is too large to check.
     """
     files: dict[str, Seen] = {}
     state: list[str] = []
@@ -102,7 +102,8 @@ def acting_in(home: Path) -> Acting:
                 for path, place, linked in _files_below(each):
                     if len(files) == MOST_FILES:
                         raise TrustStoreError(str(home), _TOO_MANY)
-                    files[path] = _seen(path, place, linked=linked)
+                    with suppress(FileNotFoundError):  # it vanished: nothing can act there
+                        files[path] = _seen(path, place, linked=linked)
     except OSError as error:
         raise _unreadable(home, error) from error
     silent = [path for path, each in files.items() if each.content.startswith(SILENT)]
@@ -110,7 +111,7 @@ def acting_in(home: Path) -> Acting:
 
 
 def digest_of(home: Path, acting: Acting) -> str:
-    """SHA-256, in hex, over all that can act in *home*: the same wherever a copy of it is.
+    """SHA-256, in hex, over all files in *home* that can act; a copy elsewhere has the same.
 
     Raises:
         TrustStoreError: A file of it cannot be read.
@@ -120,7 +121,9 @@ def digest_of(home: Path, acting: Acting) -> str:
     try:
         for each in _entries(home):
             if each.name in acting.state:
-                entries |= {path: _content_of(place) for path, place, _ in _files_below(each)}
+                for path, place, _ in _files_below(each):
+                    with suppress(FileNotFoundError):  # as a journal does at a commit
+                        entries[path] = _content_of(place)
     except OSError as error:
         raise _unreadable(home, error) from error
     for path in sorted(entries):
@@ -147,16 +150,16 @@ def _files_below(top: os.DirEntry[str]) -> Iterator[tuple[str, Path, bool]]:
             continue  # as a link that leads nowhere: there is nothing that could act
         if each.is_file():
             yield path, Path(each.path), linked
-        elif each.is_dir():
-            status = each.stat()
-            if (status.st_dev, status.st_ino) not in been:  # a link may lead to what is above it
-                been.add((status.st_dev, status.st_ino))
-                inside = _entries(each)
-                git = {inner.name for inner in inside if folded(inner.name) == REPOSITORY}
-                waiting += [
-                    (inner, f"{path}/", linked or (bool(git) and inner.name not in git))
-                    for inner in inside
-                ]
+        elif each.is_dir() and (status := _status(each)):
+            if (status.st_dev, status.st_ino) in been:
+                continue  # a link may lead to what is above it
+            been.add((status.st_dev, status.st_ino))
+            inside = _entries(each)
+            git = {inner.name for inner in inside if folded(inner.name) == REPOSITORY}
+            waiting += [
+                (inner, f"{path}/", linked or (bool(git) and inner.name not in git))
+                for inner in inside
+            ]
 
 
 def _is_filled(each: os.DirEntry[str]) -> bool:
@@ -164,7 +167,16 @@ def _is_filled(each: os.DirEntry[str]) -> bool:
         return False
     if each.is_dir():
         return bool(_entries(each))
-    return each.is_file() and each.stat().st_size > 0  # a reader leaves an empty log.db-wal
+    # A reader leaves an empty log.db-wal.
+    return each.is_file() and (status := _status(each)) is not None and status.st_size > 0
+
+
+def _status(each: os.DirEntry[str]) -> os.stat_result | None:
+    """What the file is now; None if it vanished since the folder was listed."""
+    try:
+        return each.stat()
+    except FileNotFoundError:
+        return None
 
 
 def _seen(path: str, place: Path, *, linked: bool) -> Seen:
@@ -191,7 +203,7 @@ def _seen_link(entry: os.DirEntry[str]) -> Seen:
 
 
 def objects_of(place: Path) -> tuple[str, ...]:
-    """What git would call the file at *place*; nothing where there is none."""
+    """What git would call the file at *place*; empty if there is none."""
     try:
         with place.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

@@ -1,4 +1,4 @@
-"""The decision: may this home act? Asked wherever something of a home is about to."""
+"""Decides whether a home may act; called before anything of a home runs."""
 
 import os
 import re
@@ -10,9 +10,9 @@ from pathlib import Path
 from cortex.runtime.log import private
 
 from .acting import IDENTITY, Acting, acting_in, digest_of, is_state, objects_of
+from .assessment import HomeState, TrustAssessment, assess, is_own_state, learn_all
 from .errors import TrustStoreError, TrustVariableError, UntrustedHomeError
 from .git_index import objects_in_git
-from .standing import HomeState, Standing, is_own_state, learn_all, standing_of
 from .store import TrustRecord, locked, read, write
 
 VARIABLE = "CORTEX_TRUST"
@@ -20,21 +20,21 @@ MADE_HERE = "made here"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-def standing_at(home: Path) -> Standing:
-    """Whether the home at *home* is trusted as it is now. Edits of the user's own are noted.
+def assess_at(home: Path) -> TrustAssessment:
+    """Whether *home* is trusted in its present state. The user's own edits are recorded.
 
     Raises:
-        TrustStoreError: The home cannot be looked at, or where trust is kept cannot be used.
+        TrustStoreError: The home cannot be read, or the trust store cannot be used.
     """
     found = _found(home)
-    standing = standing_of(found, read(found.path))
-    if standing.learned:
+    assessment = assess(found, read(found.path))
+    if assessment.learned:
         # A full disk or a folder that may not be written costs a question later, no more.
         with suppress(TrustStoreError), locked():
             record = read(found.path)
-            if standing_of(found, record).learned and record is not None:
+            if assess(found, record).learned and record is not None:
                 write(record, sync=False)
-    return standing
+    return assessment
 
 
 def reasons_against(home: Path, *, users_own: bool = False) -> tuple[str, ...]:
@@ -45,43 +45,43 @@ def reasons_against(home: Path, *, users_own: bool = False) -> tuple[str, ...]:
         TrustStoreError: As for `require_trust`.
     """
     digests = _trusted_by_variable()
-    standing = standing_at(home)
-    if standing.trusted or (users_own and _is_adopted(home)):
+    assessment = assess_at(home)
+    if assessment.trusted or (users_own and _is_adopted(home)):
         return ()
-    return () if digests and digest_at(home) in digests else standing.reasons
+    return () if digests and digest_at(home) in digests else assessment.reasons
 
 
 def require_trust(home: Path, *, users_own: bool = False) -> None:
     """Return if the home at *home* may act: it is trusted, or CORTEX_TRUST has its digest.
 
     Args:
-        home: The folder. One that is not there may act, and so may one in which nothing can act:
-            what comes to be in it is this user's.
-        users_own: It is in the user's data folder, where nobody else puts anything: it is taken for
-            made here, unless git keeps files of it.
+        home: The folder. It may act if it does not exist or holds nothing that can act: later
+            files are this user's.
+        users_own: It is in the user's data folder, where only the user writes: it counts as made
+            here, unless git tracks files of it.
 
     Raises:
         UntrustedHomeError: It may not.
-        TrustVariableError: CORTEX_TRUST holds something else than digests.
-        TrustStoreError: As for `standing_at`.
+        TrustVariableError: CORTEX_TRUST is not a list of digests.
+        TrustStoreError: As for `assess_at`.
     """
     digests = _trusted_by_variable()
-    standing = standing_at(home)
-    if not standing.trusted:
+    assessment = assess_at(home)
+    if not assessment.trusted:
         with suppress(TrustStoreError), locked():  # another process may just be noting it
-            standing = standing_of(_found(home), read(home.resolve()))
-    if standing.trusted:
-        if standing.fresh and home.is_dir():
+            assessment = assess(_found(home), read(home.resolve()))
+    if assessment.trusted:
+        if assessment.fresh and home.is_dir():
             note_made(home)
     elif users_own and _is_adopted(home):
         note_made(home)
     elif digests and (now := digest_at(home)) not in digests:
         other = f"its digest is {now}, which {VARIABLE} does not hold"
-        raise UntrustedHomeError(os.fspath(home), (*standing.reasons, other))
+        raise UntrustedHomeError(os.fspath(home), (*assessment.reasons, other))
     elif digests:
         give_trust(home, by=VARIABLE, digest=now)
     else:
-        raise UntrustedHomeError(os.fspath(home), standing.reasons)
+        raise UntrustedHomeError(os.fspath(home), assessment.reasons)
 
 
 def digest_at(home: Path) -> str:
@@ -97,17 +97,17 @@ def digest_at(home: Path) -> str:
 
 
 def give_trust(home: Path, *, by: str, digest: str = "", own: bool = False) -> str:
-    """Trust the home at *home* as it is now; the digest of what can act in it comes back.
+    """Trust the home at *home* in its present state; return the digest of what can act in it.
 
     Args:
         home: The folder.
         by: How it came to be trusted, for people to read.
-        digest: Of what was looked at; refused where the home is not that any more.
-        own: The home is the user's own: edits stay trusted where git cannot tell whose they are.
+        digest: Of the reviewed state; trust is refused if the home has changed since.
+        own: The home is the user's own: edits stay trusted if git cannot tell whose they are.
 
     Raises:
-        UntrustedHomeError: Its digest is another: it was changed after it was looked at.
-        TrustStoreError: It cannot be looked at, or trust cannot be kept.
+        UntrustedHomeError: Its digest differs: it was changed after the review.
+        TrustStoreError: It cannot be read, or the trust cannot be stored.
     """
     found = _found(home)
     now = _digest(found, read(found.path))
@@ -121,12 +121,12 @@ def withdraw_trust(home: Path) -> bool:
     """Trust the home at *home* no more; whether it was trusted comes back.
 
     Raises:
-        TrustStoreError: As for `standing_at`.
+        TrustStoreError: As for `assess_at`.
     """
     found = _found(home)
     with locked():
         record = read(found.path)
-        was = standing_of(found, record).trusted
+        was = assess(found, record).trusted
         withdrawn = TrustRecord(
             home=os.fspath(found.path),
             identity=found.identity,
@@ -150,7 +150,7 @@ def note_made(home: Path) -> None:
 
 
 def take_unrecorded(home: Path) -> TrustRecord | None:
-    """The trust in *home* that its log does not tell of yet; from now on it counts as recorded."""
+    """The trust in *home* that its log does not hold yet; after this call it counts as recorded."""
     path = home.resolve()
     record = read(path)
     if record is None or record.recorded or record.withdrawn:

@@ -1,7 +1,7 @@
-"""What git keeps of the files of a home, read from its index; git itself is not started.
+"""The objects that git tracks for the files of a home, read from its index without starting git.
 
-A program that is not started runs nothing that a checkout's configuration names, and this is asked
-whenever a runtime starts. The format is git's own (gitformat-index(5)), versions 2 to 4.
+Starting git could run programs that a checkout's configuration names, and this runs at each start
+of a runtime. The format is git's own (gitformat-index(5)), versions 2 to 4.
 """
 
 import os
@@ -23,8 +23,8 @@ LARGEST_BYTES = 1 << 30
 def objects_in_git(home: Path) -> dict[str, frozenset[str]] | None:
     """The ids of the objects that git has for files of *home*, by `folded` path in it.
 
-    Empty where no git keeps files of it; a file that is being merged has several. None where there
-    is an index that cannot be read, or git is at work and has not written it yet.
+    Empty if git tracks no files of it; a file during a merge has several. None if the index cannot
+    be read, or git is still writing it.
     """
     home = home.resolve()
     for folder in (home, *home.parents):
@@ -38,7 +38,7 @@ def objects_in_git(home: Path) -> dict[str, frozenset[str]] | None:
 def text_of(name: bytes) -> str:
     """A path as text; no two have the same.
 
-    What is not UTF-8 is spelled with backslashes, so those that it has itself stand twice.
+    Bytes that are not UTF-8 become backslash escapes, so real backslashes are doubled.
     """
     return name.replace(b"\\", b"\\\\").decode(errors="backslashreplace")
 
@@ -87,10 +87,10 @@ def _is_sha256(git: Path) -> bool:
 
 
 def _entries(index: Path, name: bytes, object_bytes: int) -> Iterator[tuple[bytes, str]]:
-    """Path and object of each entry; of those alone that have *name* in their path.
+    """Path and object of each entry with *name* in its path.
 
     Raises:
-        ValueError: It is no index as is known here, or a part of it is in another file.
+        ValueError: The format is unknown, or a part of the index is in another file.
     """
     if not index.is_file():
         return

@@ -1,4 +1,4 @@
-"""What this user trusts: a small file a home, in the user's own folder, outside every checkout.
+"""The homes that this user trusts: one small file each, in the user's folder, outside checkouts.
 
 $XDG_STATE_HOME/cortex/trust/<SHA-256 of the home's path>.json, in a folder of mode 0700.
 """
@@ -22,11 +22,11 @@ from .errors import TrustStoreError
 
 REMEMBERED = 64  # contents and objects of one file; of more, the oldest is asked about again
 PRUNE_EVERY = 64  # homes, once there are so many
-GONE_S = 30 * 86_400.0  # that a home is gone before it is forgotten: a disk may not be mounted
+GONE_S = 30 * 86_400.0  # a missing home is forgotten after this: its disk may just not be mounted
 LOCK = "lock"
 
 
-class Known(Struct):
+class TrustedFile(Struct):
     """What this user trusts, or wrote, of one file."""
 
     contents: list[str] = []  # SHA-256, the newest last; "" where it was not there
@@ -44,21 +44,21 @@ class TrustRecord(Struct, kw_only=True):
     given_ns: int
     digest: str = ""  # of what was trusted, where it was looked at
     by: str = ""  # how: "made here", "cortex trust", "CORTEX_TRUST"
-    recorded: bool = True  # whether the home's log says so, too
+    recorded: bool = True  # whether the home's log holds it, too
     withdrawn: bool = False
-    files: dict[str, Known] = {}
+    files: dict[str, TrustedFile] = {}
 
 
 def folder() -> Path:
-    """Where this user's trust is kept, whether it is there or not."""
+    """The folder of this user's trust store, existing or not."""
     return Path(platformdirs.user_state_path("cortex", appauthor=False)) / "trust"
 
 
 def read(home: Path) -> TrustRecord | None:
-    """The record of the home at *home*, a path without links; None where there is none.
+    """The record of the home at *home*, a path without links; None if there is none.
 
     Raises:
-        TrustStoreError: Somebody else may write it.
+        TrustStoreError: Other users may write it.
     """
     path = _path_of(home)
     try:
@@ -100,11 +100,11 @@ def locked() -> Iterator[None]:
 
 
 def write(record: TrustRecord, *, sync: bool = True) -> None:
-    """Keep *record*, whole or not at all; hold the lock for it.
+    """Store *record* atomically; the caller must hold the lock.
 
     Args:
-        record: What is kept.
-        sync: It is on disk when this returns. What is lost otherwise is asked about again.
+        record: The record to store.
+        sync: Whether to sync to disk before returning. A lost record only repeats the question.
 
     Raises:
         TrustStoreError: It cannot be written.
@@ -174,6 +174,6 @@ def _unusable(path: Path, error: OSError) -> TrustStoreError:
     why = error.strerror or str(error)
     return TrustStoreError(
         str(path),
-        f"what you trust is kept there, and it cannot be used: {why}; set XDG_STATE_HOME to a "
+        f"your trust is stored there, and it cannot be used: {why}; set XDG_STATE_HOME to a "
         "folder that you may write",
     )

@@ -1,4 +1,4 @@
-"""`cortex client`: who may come to the bus, and what they may do there."""
+"""`cortex client`: who may connect to the bus, and what each client may do there."""
 
 import datetime as dt
 from functools import partial
@@ -23,11 +23,12 @@ from cortex.runtime.admin import (
 from cortex.runtime.kernel import Home, iso, local
 from cortex.runtime.serving import held_lines
 
-from ..options import FILE, FOLDER, at_any_home, at_home, with_options
+from ..options import FILE, FOLDER, at_any_home, at_home, with_options, with_past
 from ..screen import Columns, Screen
 from ..tree import Family
 
-DEFAULT = "default"  # of a limit: what config.toml says
+DEFAULT = "default"  # of a limit: the value in config.toml
+NO_CLIENTS = "no clients: `cortex client add NAME` authorises one"
 SHOWN_ONCE = "this token is shown once, and kept nowhere:"
 
 
@@ -132,7 +133,7 @@ def add(
     screen.document(added)
     if not any(getattr(added, verb) for verb in VERBS):
         more = f"`cortex client grant {name} --publish ...`"
-        screen.warn(f"{name} may come in and do nothing: {more}")
+        screen.warn(f"{name} may connect, and do nothing else: {more}")
     if added.certificate_file:
         screen.note(f"its certificate, with the key, is in {added.certificate_file}")
     if added.token is None:
@@ -144,9 +145,10 @@ def add(
 
 @client.command("list")
 @at_home
+@with_past
 def list_(home: Home, screen: Screen) -> None:
     """List the clients that may connect, and what they may do."""
-    screen.rows(clients_of(home), COLUMNS, empty="no clients: `cortex client add NAME` lets one in")
+    screen.rows(clients_of(home), COLUMNS, empty=NO_CLIENTS)
 
 
 @client.command()
@@ -252,15 +254,14 @@ def _show(screen: Screen, document: ClientDocument) -> None:
     own = " ".join(f"{key}={number}" for key, number in sorted(document.limits.items()))
     screen.document(document)
     screen.line(document.client, "bold")
-    for name, text in (
+    facts = (
         *((name, _names(document, name)) for name in (*VERBS, "names")),
         ("works in", " ".join(document.workspaces)),
         ("until", _until(document)),
         ("limits", own),
         ("shows", document.certificate and f"the certificate {document.certificate}"),
-    ):
-        if text:
-            screen.line(f"  {name:<10} {text}")
+    )
+    screen.facts(facts, "  ")
 
 
 def _names(document: ClientDocument, field: str) -> str:

@@ -8,7 +8,7 @@ from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, NotFoundError
 
 from ..completing import with_any_execution
-from ..options import at_home
+from ..options import at_home, with_past
 from ..screen import Screen
 from ..terminal import health_pictures
 from ..tree import Family
@@ -28,12 +28,15 @@ def context() -> None:
     help="Show each new prompt, until the execution ends or you press Ctrl-C.",
 )
 @at_home
+@with_past
 def health(execution_id: str, follow: bool, home: Home, screen: Screen) -> None:
     """Show how full the context of an execution is, by its newest prompt.
 
     Without EXECUTION, it is the execution that compiled a prompt last; it may be running. With -f
     and --json, each line is a JSON document.
     """
+    if follow and home.as_of is not None:
+        raise click.UsageError("--follow shows new events, --at an earlier state: use only one")
     if follow:
         _follow(home, execution_id, screen)
         return

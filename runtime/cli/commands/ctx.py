@@ -19,10 +19,11 @@ from cortex.runtime.ctx import (
     condense,
     decode,
     encode,
+    extract,
     kind_of,
 )
 from cortex.runtime.ctx import check as check_package
-from cortex.runtime.kernel import RefusedError
+from cortex.runtime.kernel import RefusedError, many
 
 from ..exits import FAILED, OK
 from ..options import with_screen
@@ -36,11 +37,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
 class CheckDocument(msgspec.Struct):
-    """Whether a package holds what its source says."""
+    """Whether a package contains everything in its source."""
 
     mode: str
     holds: bool
     lost: list[str]
+    unkept: list[str]
 
 
 class StatsRow(msgspec.Struct):
@@ -73,25 +75,75 @@ def ctx() -> None:
 @_with_kind
 @click.option("--condense", "condensed", is_flag=True, help="Condense prose; all facts stay.")
 @click.option(
+    "--legend",
+    "named",
+    is_flag=True,
+    help="With --condense: give long repeated phrases a name of one character.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="TOKENS",
+    help="Extract prose: the sentences that together say most in so many tokens, unchanged.",
+)
+@click.option("--question", default="", help="With --budget: what you read the text for.")
+@click.option(
     "--draft", type=_FILE, help="A condensation of FILE; the command puts back lost facts."
 )
 @with_screen
 def encode_(
-    file: Path, kind: Kind | None, condensed: bool, draft: Path | None, screen: Screen
+    file: Path,
+    kind: Kind | None,
+    condensed: bool,
+    named: bool,
+    budget: int | None,
+    question: str,
+    draft: Path | None,
+    screen: Screen,
 ) -> None:
     """Encode FILE, or standard input, and print the package.
 
     Data (JSON, JSON Lines, YAML, TOML, CSV) and logs are exact: `cortex ctx decode` restores them.
-    Prose is exact, too, unless you give --condense or --draft.
+    Prose is exact, too, unless you give --condense, --budget or --draft.
     """
+    if budget is not None:
+        _print(_extracted(file, kind, budget, question, condensed or draft is not None), screen)
+        return
+    if question:
+        raise RefusedError("--question is for --budget: add --budget TOKENS")
     if draft is not None and str(file) == str(draft) == "-":
         raise RefusedError("FILE and --draft are both standard input: give one of them by name")
-    package = _package(file, kind, condensed, draft)
+    if named and not condensed and draft is None:
+        raise RefusedError("--legend is for condensed prose: add --condense")
+    package = _package(file, kind, condensed, draft, named=named)
     if draft is not None and package.mode != "drafted":
-        screen.note("the draft was not taken: the package says the source itself", "yellow")
+        screen.note("the draft was rejected: the package contains the source itself", "yellow")
+    _print(package, screen)
+
+
+def _print(package: Package, screen: Screen) -> None:
+    for each in package.unkept:
+        screen.note(f"not kept: {each}", "yellow")
     screen.document(package)
     if not screen.as_json:
         click.echo(package.text)
+
+
+def _extracted(
+    file: Path, kind: Kind | None, budget: int, question: str, shortened: bool
+) -> Package:
+    if shortened:
+        raise RefusedError("--budget takes sentences as they are: leave out --condense and --draft")
+    text = _read(file)
+    kind = kind or kind_of(text, file.name)
+    if kind not in PROSE:
+        raise RefusedError(f"--budget is for prose, and {_name(file)} is {kind}: leave it out")
+    package = extract(text, kind, tokens=budget, counter=TokenCounter(), question=question)
+    if text.strip() and not decode(package.text).data:
+        raise RefusedError(
+            f"no sentence of {_name(file)} fits in {many(budget, 'token')}: give more"
+        )
+    return package
 
 
 @ctx.command("decode")
@@ -129,12 +181,14 @@ def check_(source: Path, package: Path, kind: Kind | None, screen: Screen) -> in
     text, made = _read(source), _read(package).removesuffix("\n")
     with _about(source, package):
         report = check_package(text, kind or kind_of(text, source.name), made)
-    screen.document(CheckDocument(report.mode, report.holds, report.lost))
+    screen.document(CheckDocument(report.mode, report.holds, report.lost, report.unkept))
     screen.lines((f"lost: {each}" for each in report.lost[:SHOWN]), "red")
     if len(report.lost) > SHOWN:
         screen.line(f"and {len(report.lost) - SHOWN} more", "dim")
+    screen.lines((f"not kept: {each}" for each in report.unkept), "yellow")
     if report.holds:
-        screen.line(f"{report.mode}: nothing is lost", "green")
+        held = "the data is equal" if report.unkept else "nothing is lost"
+        screen.line(f"{report.mode}: {held}", "green")
     return OK if report.holds else FAILED
 
 
@@ -178,7 +232,9 @@ COLUMNS: Columns = {
 }
 
 
-def _package(file: Path, kind: Kind | None, condensed: bool, draft: Path | None) -> Package:
+def _package(
+    file: Path, kind: Kind | None, condensed: bool, draft: Path | None, *, named: bool = False
+) -> Package:
     text = _read(file)
     kind = kind or kind_of(text, file.name)
     if draft is not None and kind not in PROSE:
@@ -186,7 +242,7 @@ def _package(file: Path, kind: Kind | None, condensed: bool, draft: Path | None)
     with _about(file):
         if draft is not None or (condensed and kind in PROSE):
             shorter = None if draft is None else _read(draft)
-            return condense(text, kind, counter=TokenCounter(), draft=shorter)
+            return condense(text, kind, counter=TokenCounter(), draft=shorter, named=named)
         return encode(text, kind, counter=TokenCounter())
 
 

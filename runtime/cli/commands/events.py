@@ -1,8 +1,8 @@
-"""`cortex events`: the log itself, event by event; its vocabulary, and what was given up."""
+"""`cortex events`: the log itself, event by event; its vocabulary, and events that failed."""
 
 import json
 import time
-from collections import deque
+from itertools import islice
 from typing import Any
 
 import click
@@ -18,7 +18,7 @@ from cortex.runtime.serving import parked_of
 from .. import terminal  # as admin
 from ..completing import execution_ids
 from ..exits import FAILED, OK
-from ..options import at_home, with_note, with_options, with_screen
+from ..options import at_home, with_note, with_options, with_past, with_screen
 from ..screen import Columns, Screen
 from ..tree import Family
 
@@ -40,21 +40,23 @@ class EventPosition(click.IntRange):
 
     name = "event"
 
-    def __init__(self) -> None:
+    def __init__(self, command: str = "cortex events parked") -> None:
+        """*command* lists them, in its first column."""
         super().__init__(min=1)
+        self._command = command
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number.
 
         Raises:
-            BadParameter: It is none.
+            BadParameter: It is not a number.
         """
         try:
             return int(super().convert(value, param, ctx))
         except click.BadParameter:
             self.fail(
                 f"{value!r} names no event: it is the number in the first column of "
-                "`cortex events parked`",
+                f"`{self._command}`",
                 param,
                 ctx,
             )
@@ -73,6 +75,13 @@ with_selection = with_options(  # which events
     ),
     click.option("--source", default="", help="The component or client that published it."),
     click.option("--key", default="", help="Routing key: an action, a gate, a process, ..."),
+    click.option("--stream", default="", help="The entity that it belongs to: execution/ID, ..."),
+    click.option(
+        "--caused-by",
+        type=EventPosition("cortex events query"),
+        metavar="EVENT",
+        help="Events to which the event at this position led.",
+    ),
 )
 with_parked = with_options(  # which parked event
     click.argument("position", type=EventPosition(), metavar="EVENT"),
@@ -97,14 +106,16 @@ def events() -> None:
 )
 @TRACEBACK
 @at_home
+@with_past
 def query(home: Home, screen: Screen, limit: int | None, traceback: bool, **asked: Any) -> None:
     """Show the events that match all options, the oldest first.
 
     With --json, each line is a JSON document.
     """
     with History.open(home) as history:
-        chosen = history.select(admin.selection_of(history, **asked))
-        for record in deque(chosen, limit) if limit else chosen:
+        selection = admin.selection_of(history, **asked)
+        newest = reversed(list(islice(history.newest(selection), limit))) if limit else None
+        for record in newest or history.select(selection):
             _show(screen, record, admin.traceback_of(history, record) if traceback else None)
 
 
@@ -120,19 +131,18 @@ def query(home: Home, screen: Screen, limit: int | None, traceback: bool, **aske
     help="How many events to show first.",
 )
 @at_home
+@with_past
 def tail(home: Home, screen: Screen, follow: bool, lines: int, **asked: Any) -> None:
     """Show the newest events that match; with -f, also new ones."""
+    if follow and home.as_of is not None:
+        raise click.UsageError("--follow shows new events, --at an earlier state: use only one")
     with History.open(home) as history:
         selection = admin.selection_of(history, **asked)
-        after = 0
-        newest: deque[Recorded] = deque(maxlen=lines)
-        for record in history.read() if follow else history.select(selection):
-            after = record.position
-            if selection.fits(record):
-                newest.append(record)
-        for record in newest:
+        head = history.log.state().head if history.log is not None else 0
+        for record in reversed(list(islice(history.newest(selection), lines))):
+            head = max(head, record.position)
             _show(screen, record)
-    for record in admin.coming_events(home, after) if follow else ():
+    for record in admin.coming_events(home, head) if follow else ():
         if selection.fits(record):
             _show(screen, record)
 
@@ -158,6 +168,7 @@ def schema(topic: str | None, asyncapi: bool, screen: Screen) -> None:
 
 @events.command()
 @at_home
+@with_past
 def parked(home: Home, screen: Screen) -> None:
     """Show the events that a component could not handle, the oldest first.
 

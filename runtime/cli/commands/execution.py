@@ -1,6 +1,7 @@
-"""`cortex execution`: what ran, how it went, and what is to become of it."""
+"""`cortex execution`: list, inspect, continue and cancel executions."""
 
 import time
+from functools import partial
 
 import click
 
@@ -18,13 +19,14 @@ from cortex.runtime.processes.catalog import Catalog
 from .. import terminal  # as sessions
 from ..completing import actions_of_goals, process_names, with_execution
 from ..exits import OK, WAITING, exit_code
-from ..options import at_home, question_of, with_limit, with_note, with_reason, words
+from ..options import at_home, question_of, with_limit, with_note, with_past, with_reason, words
 from ..outcome import show_execution
 from ..screen import Columns, Screen
 from ..tree import Family, Lazy
 
-NARROW = 100  # columns of a terminal, below which a list leaves out `took` and `tokens`
-SPARED = (4, 5)  # their places
+NARROW = 100  # columns of a terminal, below which a list leaves out some
+SPARED = ("took", "tokens")
+NO_EXECUTIONS = "no executions: `cortex run PROCESS` makes one"
 HEADERS = ("execution", "status", "process", "requested", "took", "tokens", "about")
 FOUND: Columns = {
     "score": lambda row: f"{row.score:.2f}",
@@ -38,6 +40,7 @@ STATUSES = ("requested", "running", "paused", "halted", "completed", "failed", "
 # What a list does not need: half of its time would go into importing it.
 LATER = {
     "approve": Lazy("execution_change:approve", "Answer a gate as the client whose token it is."),
+    "break": Lazy("execution_change:break_", "Pause before steps, or no longer."),
     "edit": Lazy("execution_change:edit", "Change the prompt that a breakpoint shows."),
     "resume": Lazy(
         "execution_change:resume", "Continue a paused, halted or interrupted execution."
@@ -61,6 +64,7 @@ def execution() -> None:
 @click.option("--children", is_flag=True, help="Also executions that run as a step of another.")
 @with_limit(20)
 @at_home
+@with_past
 def list_(
     status: str | None, process: str, children: bool, limit: int, home: Home, screen: Screen
 ) -> None:
@@ -79,6 +83,7 @@ def list_(
 @words
 @with_limit(10, 100)
 @at_home
+@with_past
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
     """Find the executions that match TEXT best, best first.
 
@@ -95,11 +100,12 @@ def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None
 @execution.command()
 @with_execution
 @at_home
+@with_past
 def show(execution_id: str, home: Home, screen: Screen) -> None:
     """Show the inputs, the state and the outcome of an execution."""
     with History.open(home) as history:
         document = sessions.standing_document(history, history.execution_id(execution_id))
-    show_execution(screen, document)
+    show_execution(screen, document, past=home.as_of is not None)
 
 
 @execution.command()
@@ -218,14 +224,14 @@ def _show_actions(screen: Screen, actions: "list[sessions.ActionItem]") -> None:
 
 
 def _show_rows(screen: Screen, found: list[ExecutionSummary]) -> None:
-    screen.document(found)
-    if not screen.terminal:
-        screen.table(HEADERS, map(cells_of, found))
-    elif found:
-        now_ns = time.time_ns()
-        table = [HEADERS, *(cells_of(row, now_ns) for row in found)]
-        spared = SPARED if screen.width < NARROW else ()
-        kept = [[c for n, c in enumerate(row) if n not in spared] for row in table]
-        screen.table(kept[0], kept[1:])
-    else:
-        screen.line("no executions: `cortex run PROCESS` makes one")
+    now_ns = time.time_ns() if screen.terminal else None
+    columns: Columns = {
+        header: partial(_cell, place=place, now_ns=now_ns)
+        for place, header in enumerate(HEADERS)
+        if screen.width >= NARROW or header not in SPARED
+    }
+    screen.rows(found, columns, empty=NO_EXECUTIONS if screen.terminal else "")
+
+
+def _cell(row: ExecutionSummary, *, place: int, now_ns: int | None) -> str:
+    return cells_of(row, now_ns)[place]

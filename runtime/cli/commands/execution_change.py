@@ -1,4 +1,4 @@
-"""`cortex execution resume`, `edit` and `approve`: go on, with an answer or a change."""
+"""`cortex execution resume`, `break`, `edit` and `approve`: continue, and change what comes."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -9,9 +9,9 @@ import click
 from msgspec.structs import replace
 
 from cortex.bus import connect
-from cortex.bus.events import ExecutionEdit, ExecutionResume, StepSettle
+from cortex.bus.events import ExecutionBreak, ExecutionEdit, ExecutionResume, StepSettle
 from cortex.runtime.access import read_token
-from cortex.runtime.kernel import Home, RefusedError
+from cortex.runtime.kernel import Home
 from cortex.runtime.serving import hub_of
 from cortex.runtime.sessions import (
     Session,
@@ -31,7 +31,7 @@ from ..completing import with_execution
 from ..exits import OK, WAITING, exit_code
 from ..options import DOLLARS, FILE_THERE, at_home, with_note
 from ..screen import Screen
-from ..terminal import has_person, input_text, open_session
+from ..terminal import edited_text, has_person, input_text, open_session
 
 
 @click.command()
@@ -52,6 +52,7 @@ from ..terminal import has_person, input_text, open_session
     "-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Change an input."
 )
 @click.option("--max-cost", type=DOLLARS, metavar="USD", help="Set the cost limit to this.")
+@click.option("--step", "stepping", is_flag=True, help="Pause again before the next step.")
 @with_note
 @at_home
 def resume(
@@ -66,6 +67,7 @@ def resume(
     from_step: str,
     inputs: tuple[str, ...],
     max_cost: float | None,
+    stepping: bool,
     note: str,
     home: Home,
     screen: Screen,
@@ -84,11 +86,16 @@ def resume(
     --skip continues without a step that is not done. --result uses RESULT (JSON, or text) as the
     result of a step, whether it is done or not; the gates of the current step are asked again.
     Cortex records both with your name and passes over no gate.
+
+    With --step it carries out one step, and pauses before the next one as at a breakpoint; a step
+    that asks a model pauses with its prompt. It does not pause in a child execution, nor in items.
     """
     edits = bool(inputs) or max_cost is not None
     _refuse_mixtures(
         (approve, deny, text, result is not None, again), (edits, skip, given), from_step
     )
+    if stepping and (text or result is not None or again):
+        raise click.UsageError("--step goes with no --answer, --it-happened or --do-it-again")
     text = input_text() if text == "-" else text
     with open_session(home, screen) as session:
         found = session.known(execution_id)
@@ -105,10 +112,18 @@ def resume(
             )
             holds = change.inputs if isinstance(change, ExecutionEdit) else change.result
             refuse_secrets(holds, mask_of(home))
-            change = replace(change, note=note, from_step=from_step, seen=session.seen)
+            change = replace(
+                change, note=note, from_step=from_step, seen=session.seen, stepping=stepping
+            )
             return exit_code(steering.edit(session, change))
         answer = "approved" if approve else "denied" if deny else text
-        event = ExecutionResume(execution_id=found, answer=answer, note=note, from_step=from_step)
+        event = ExecutionResume(
+            execution_id=found,
+            answer=answer,
+            note=note,
+            from_step=from_step,
+            stepping=stepping,
+        )
         return exit_code(steering.resume(session, event))
 
 
@@ -160,6 +175,38 @@ def edit(
     return OK if code == WAITING else code
 
 
+@click.command(name="break")
+@with_execution
+@click.argument("steps", metavar="STEP...", nargs=-1, required=True)
+@click.option("--remove", is_flag=True, help="Pause before these steps no more.")
+@with_note
+@at_home
+def break_(
+    execution_id: str, steps: tuple[str, ...], remove: bool, note: str, home: Home, screen: Screen
+) -> int:
+    """Pause before steps, or no longer.
+
+    The execution may run meanwhile. STEP is a step of the process, or an action that may be chosen
+    towards its goal. --remove also removes a breakpoint of the process (`breakpoint: true`), for
+    this execution. Cortex records the change with your name. `cortex debug` shows the breakpoints,
+    and what waits at one.
+    """
+    with open_session(home, screen) as session:
+        event = ExecutionBreak(
+            execution_id=session.known(execution_id),
+            add=() if remove else steps,
+            remove=steps if remove else (),
+            note=note,
+        )
+        found, ending = steering.set_breakpoints(session, event)
+        if ending is not None:
+            return exit_code(ending)
+    screen.document(found)
+    told = ", ".join(found.breakpoints)
+    screen.line(f"pauses before {told}" if told else "it has no breakpoints any more")
+    return OK
+
+
 @click.command()
 @with_execution
 @click.option("--deny", is_flag=True, help="Answer the question with no.")
@@ -179,10 +226,10 @@ def approve(
 ) -> None:
     """Answer a gate as the client whose token you have.
 
-    It answers the gate at which the execution waits. A gate may say who may answer, and may exclude
-    the requester of the execution. Then it may not accept the owner of the home, in whose name
-    `resume --approve` answers. The client needs `--approve PROCESS/GATE`, and `--read` and
-    `--subscribe` of 'execution.*' and 'gate.*'.
+    It answers the gate at which the execution waits. `resume --approve` answers as the owner of the
+    home; use this command for a gate that does not accept the owner's answer. (A gate may say who
+    may answer, and may exclude the requester of the execution.) The client needs
+    `--approve PROCESS/GATE`, and `--read` and `--subscribe` of 'execution.*' and 'gate.*'.
     """
     answer, style = ("denied", "yellow") if deny else ("approved", "green")
     with closing(connect(url or hub_of(home).url, token=read_token(path))) as client:
@@ -193,10 +240,10 @@ def approve(
 
 
 def _refuse_mixtures(answers: Sequence[object], changes: Sequence[object], from_step: str) -> None:
-    """See that a resume says one thing.
+    """Check that a resume names one change only.
 
     Raises:
-        click.UsageError: It says several.
+        click.UsageError: It names several.
     """
     if sum(map(bool, (*answers, from_step))) > 1:
         raise click.UsageError(
@@ -224,10 +271,10 @@ def _settlement(session: Session, execution_id: str, skip: str, given: str) -> S
 
 
 def _edited(before: str, whole: IO[str] | None, pairs: tuple[tuple[str, str], ...]) -> str:
-    """The prompt as it is to be.
+    """The prompt after the edit.
 
     Raises:
-        click.UsageError: Nobody says so.
+        click.UsageError: No new text was given.
         RefusedError: Nothing was saved in the editor.
     """
     if whole is not None:
@@ -239,7 +286,4 @@ def _edited(before: str, whole: IO[str] | None, pairs: tuple[tuple[str, str], ..
         return replaced(before, pairs)
     if not has_person():
         raise click.UsageError("say what to change: --replace OLD NEW, or --file FILE")
-    edited = click.edit(before, extension=".txt")
-    if edited is None:
-        raise RefusedError("the prompt is not changed: nothing was saved")
-    return edited
+    return edited_text(before)

@@ -1,4 +1,4 @@
-"""`cortex knowledge`: index what people wrote down, and find it."""
+"""`cortex knowledge`: index written documents, and search them."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from cortex.runtime.admin import (
 )
 from cortex.runtime.kernel import Home, many
 
-from ..options import at_any_home, at_home, question_of, with_limit, words
+from ..options import at_any_home, at_home, question_of, words
 from ..screen import Columns, Screen
 from ..tree import Family
 
@@ -45,13 +45,18 @@ def index_(home: Home, screen: Screen) -> None:
 
 @knowledge.command()
 @words
-@with_limit(5, 100)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 100),
+    help="How many at most; unless given, as many as 2,000 tokens hold.",
+)
 @click.option("--under", multiple=True, metavar="TOPIC", help="Only this topic and those below it.")
 @click.option("--why", is_flag=True, help="Show the parts of each score.")
 @at_home
 def find(
     words: tuple[str, ...],
-    limit: int,
+    limit: int | None,
     under: tuple[str, ...],
     why: bool,
     home: Home,
@@ -63,7 +68,7 @@ def find(
     """
     found = find_knowledge(home, question_of(words), limit, under)
     screen.document(found)
-    screen.notes(found.notes)
+    screen.notes(found.notes_and_caution())
     for passage in found.passages:
         place = f"{passage.topic or passage.path}:{passage.first_line}"
         heading = f"  {passage.heading}" if passage.heading else ""
@@ -107,5 +112,5 @@ def _why(parts: Mapping[str, float]) -> str:
     """The parts of a score: `said` is a factor, 1 where the question names no speaker."""
     summed = ", ".join(f"{name} {part:.2f}" for name, part in parts.items() if name != "said")
     factor = parts.get("said", 1.0)
-    named = f"; x{factor:.2f}, said by whom the question names" if factor != 1.0 else ""
+    named = f"; x{factor:.2f}, by an author named in the question" if factor != 1.0 else ""
     return f"{summed}{named}"

@@ -1,19 +1,18 @@
-"""`cortex model`: which models there are, whether they can be asked, and why one was."""
+"""`cortex model`: which models are configured, whether they answer, and why one was chosen."""
 
 from collections.abc import Iterator
 
 import click
 
-from cortex.runtime.admin import check_models
 from cortex.runtime.executions.view import History, ModelCall, ModelChoice, why_of
 from cortex.runtime.kernel import Home, duration, many
 from cortex.runtime.models import Price, Usage, counted, dollars
 from cortex.runtime.processes.catalog import needs_line
-from cortex.runtime.serving.doctor import models_of
+from cortex.runtime.serving.doctor import check_models, models_of
 
 from ..completing import model_names, with_execution
 from ..exits import OK, UNUSABLE
-from ..options import at_any_home, at_home
+from ..options import at_any_home, at_home, with_past
 from ..screen import STATES, Columns, Screen
 from ..tree import Family
 
@@ -80,6 +79,7 @@ def check(name: str | None, home: Home, screen: Screen) -> int:
 @with_execution
 @click.argument("step")
 @at_home
+@with_past
 def why(execution_id: str, step: str, home: Home, screen: Screen) -> None:
     """Show why Cortex chose the models of STEP, and their cost.
 
@@ -117,7 +117,7 @@ def _facts(choice: ModelChoice) -> Iterator[tuple[str, str]]:
     yield "runners-up", ", ".join(choice.runners_up)
     for reason in choice.rejected:
         yield "rejected", reason
-    yield "reckoned", dollars(choice.reckoned_cost)
+    yield "estimated", dollars(choice.reckoned_cost)
     for call in choice.calls:
         yield f"call {call.call}", _told(call)
 

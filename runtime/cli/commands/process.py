@@ -1,4 +1,4 @@
-"""`cortex process`: which processes there are, what they are made of, how they fared."""
+"""`cortex process`: the processes of a home, their parts, and their past executions."""
 
 import time
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from cortex.runtime.processes.catalog import Catalog, demands_of, diff_as_writte
 from cortex.runtime.sessions import compiled_history
 
 from ..completing import process_names
-from ..options import at_any_home, question_of, with_limit, with_version, words
+from ..options import at_any_home, question_of, with_limit, with_past, with_version, words
 from ..screen import Columns, Screen
 from ..tree import Family
 from .process_checks import dry_run, validate
@@ -60,6 +60,7 @@ process.add_command(dry_run)
 @process.command(name="list")
 @click.option("--all", "all_", is_flag=True, help="Also show retired ones.")
 @at_any_home
+@with_past
 def list_(all_: bool, home: Home, screen: Screen) -> None:
     """List processes and interfaces in their newest versions."""
     with compiled_history(home, screen.warn) as history:
@@ -70,6 +71,7 @@ def list_(all_: bool, home: Home, screen: Screen) -> None:
 @words
 @with_limit(10, 100)
 @at_any_home
+@with_past
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
     """Find the processes that match TEXT best, best first.
 
@@ -88,6 +90,7 @@ def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None
 @named
 @with_version
 @at_any_home
+@with_past
 def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None:
     """Show the parts of a process, and where each part comes from."""
     with compiled_history(home, screen.warn) as history:
@@ -114,6 +117,7 @@ def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None
 @click.argument("before", type=int, required=False)
 @click.argument("after", type=int, required=False)
 @at_any_home
+@with_past
 def diff_(name: str, before: int | None, after: int | None, home: Home, screen: Screen) -> None:
     """Show what changed in NAME from version BEFORE to AFTER (the last two unless given)."""
     with compiled_history(home, screen.warn) as history:
@@ -132,6 +136,7 @@ def diff_(name: str, before: int | None, after: int | None, home: Home, screen: 
 @process.command()
 @named
 @at_any_home
+@with_past
 def history(name: str, home: Home, screen: Screen) -> None:
     """Show the versions of a process, and the results of each."""
     with compiled_history(home, screen.warn) as past:
@@ -168,7 +173,7 @@ def _taken_apart(linked: LinkedProcess) -> Iterator[str]:
 
 
 def _required(linked: LinkedInterface) -> Iterator[str]:
-    """What an interface asks of whatever implements it."""
+    """What an interface requires of its implementations."""
     yield f"{linked.name} {linked.version}  {linked.digest}"
     needed = {
         "extends": linked.extends,

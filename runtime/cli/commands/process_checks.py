@@ -1,4 +1,4 @@
-"""`cortex process validate` and `dry-run`: what is wrong, and what would be asked of whom."""
+"""`cortex process validate` and `dry-run`: what is wrong, and what each step would ask for."""
 
 import difflib
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, scree
 @click.command(name="dry-run")
 @click.argument("process", shell_complete=process_names_or_files)
 @with_inputs
-@click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
+@click.option("--goal", default="", help="What the work is for [default: the goal in PROCESS].")
 @with_workspace
 @at_any_home
 def dry_run(
@@ -104,7 +104,7 @@ def _show(screen: Screen, document: sessions.DryRunDocument, home: Home) -> None
         for granted in step.may:
             screen.paragraph(granted, lead="  may         ")
         if step.may:
-            screen.paragraph(", ".join(step.check) or "who works says so", lead="  is checked  ")
+            screen.paragraph(", ".join(step.check) or "by the worker itself", lead="  is checked  ")
         screen.lines(named_values(step.parameters, "  "))
         left_out = [each for each in step.later if each.startswith("inputs.")]
         later = [each for each in step.later if each not in left_out]

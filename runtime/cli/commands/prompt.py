@@ -18,7 +18,7 @@ from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, NotFoundError, many
 
 from ..completing import execution_ids, with_any_execution
-from ..options import at_home, with_limit
+from ..options import at_home, with_limit, with_past
 from ..prompts import counting_of, digest_shown, show_diff, show_manifest, show_stats
 from ..screen import Columns, Screen
 from ..tree import Family
@@ -51,6 +51,7 @@ def prompt() -> None:
 @with_any_execution
 @with_limit(20)
 @at_home
+@with_past
 def list_(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
     """List prompts, the newest first."""
     with History.open(home) as history:
@@ -68,6 +69,7 @@ def list_(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
     help="Compile it again from its inputs; fails if a byte differs.",
 )
 @at_home
+@with_past
 def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Screen) -> None:
     """Show a prompt as Cortex sent it, or its manifest."""
     with History.open(home) as history:
@@ -94,6 +96,7 @@ def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Scre
     "--brief", is_flag=True, help="Show only which items changed, and why, without their text."
 )
 @at_home
+@with_past
 def diff(before: str, after: str, brief: bool, home: Home, screen: Screen) -> None:
     """Show what changed from one prompt to another, item by item, and why.
 
@@ -117,6 +120,7 @@ def diff(before: str, after: str, brief: bool, home: Home, screen: Screen) -> No
 )
 @with_limit(10)
 @at_home
+@with_past
 def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Screen) -> None:
     """Show why ITEM was in a prompt, or was left out.
 
@@ -147,6 +151,7 @@ def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Sc
 @with_any_execution
 @with_limit(200)
 @at_home
+@with_past
 def stats(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
     """Show what each section costs, and which sources are never used.
 

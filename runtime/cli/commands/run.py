@@ -16,6 +16,7 @@ from ..options import (
     at_any_home,
     with_options,
     with_running,
+    with_subject,
     with_version,
     with_workspace,
 )
@@ -27,9 +28,9 @@ with_goal_options = with_options(
         "--may",
         multiple=True,
         metavar="ACTION",
-        help="Towards a goal: an action, or process:NAME, that may be chosen, too; ACTION={...} "
-        "lays parameters down, ACTION=any lets a model choose the programs that it starts "
-        "[default: run_tests, and all there are for you by hand].",
+        help="With --goal: a further action that may be chosen, or process:NAME; ACTION={...} sets "
+        "parameters, ACTION=any lets a model also choose the programs that it starts "
+        "[default: run_tests; by hand, all actions].",
     ),
     click.option(
         "--tool",
@@ -48,12 +49,12 @@ with_goal_options = with_options(
     click.option(
         "--turns",
         type=click.IntRange(min=1),
-        help="Towards a goal: how often the model is asked [default: 30].",
+        help="With --goal: how often the model is asked [default: 30].",
     ),
     click.option(
         "--within",
         metavar="TIME",
-        help="Towards a goal: how long the work may take, as 90s or 2h [default: 30m].",
+        help="With --goal: how long the work may take, as in 90s or 2h [default: 30m].",
     ),
 )
 
@@ -66,7 +67,7 @@ with_goal_options = with_options(
     type=FILE,
     help="Inputs as a map in a file, JSON or TOML.",
 )
-@click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
+@click.option("--goal", default="", help="What the work is for [default: the goal in PROCESS].")
 @with_workspace
 @click.option("--break", "breaks", multiple=True, metavar="STEP", help="Pause before this step.")
 @with_version
@@ -78,6 +79,7 @@ with_goal_options = with_options(
     "[default: `max_cost` in [models]; with --goal 1 if that is not set].",
 )
 @with_goal_options
+@with_subject
 @click.option(
     "--wait",
     "wait_s",

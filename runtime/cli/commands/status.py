@@ -1,9 +1,12 @@
-"""`cortex status` and `cortex doctor`: how a home and its hub are, and whether all is in order."""
+"""`cortex status` and `cortex doctor`: the state of a home and its hub, and its problems."""
+
+from math import isinf
 
 import click
 
 from cortex.runtime.admin import StatusDocument, status_of
 from cortex.runtime.kernel import Home, duration, many
+from cortex.runtime.metrics import BUCKETS_S, MetricRow, metrics_of
 from cortex.runtime.processes.catalog import not_ready_lines
 from cortex.runtime.serving import SubscriptionRow
 from cortex.runtime.serving.doctor import checks_of, failing_lines, silent_server_lines
@@ -29,20 +32,48 @@ SUBSCRIPTIONS: Columns = {
 }
 
 
+METRICS: Columns = {
+    "metric": "name",
+    "labels": lambda row: ", ".join(f"{name} {value}" for name, value in row.labels.items()),
+    "value": lambda row: _value(row),
+    "mean": lambda row: duration(row.mean) if row.count else "",
+    "95 % within": lambda row: _bound(row) if row.count else "",
+}
+
+
 @click.command()
 @click.option("--all", "every", is_flag=True, help="Show idle subscriptions, too.")
+@click.option("--metrics", is_flag=True, help="Show what was counted and measured, instead.")
 @at_home
-def status(every: bool, home: Home, screen: Screen) -> int:
+def status(every: bool, metrics: bool, home: Home, screen: Screen) -> int:
     """Show whether a hub is up, who is connected, and how fast it is.
 
     It also shows how far behind subscriptions are: those with waiting or taken events; --json has
     all of them. If no hub is up, it shows what is in the log, and ends with 3.
+
+    With --metrics: executions, steps, gates, prompts, calls of models and tools, tokens and costs,
+    with the times that they took, from the whole log. It needs no hub.
     """
+    if metrics:
+        found = metrics_of(home)
+        screen.document(found)
+        screen.rows(found.metrics, METRICS, empty="nothing was recorded yet", known=True)
+        return OK
     document = status_of(home)
     screen.document(document)
     _show(screen, document)
     _show_subscriptions(screen, document.subscriptions, every=every)
     return OK if document.up else NOT_FOUND
+
+
+def _value(row: MetricRow) -> str:
+    """How much was counted or observed; an amount of dollars with its digits."""
+    return f"{row.count:,}" if row.count else f"{row.value:,.10g}"
+
+
+def _bound(row: MetricRow) -> str:
+    bound = row.quantile(0.95)
+    return f"over {duration(BUCKETS_S[-1])}" if isinf(bound) else duration(bound)
 
 
 def _show(screen: Screen, document: StatusDocument) -> None:
@@ -67,6 +98,10 @@ def _show(screen: Screen, document: StatusDocument) -> None:
     screen.lines(not_ready_lines(document.not_ready), "yellow")
     screen.lines(failing_lines(document.failing), "yellow")
     screen.lines(silent_server_lines(document.silent_servers), "yellow")
+    for row in document.witnesses:
+        none = "" if row.counts else f"; it counts as none: {row.why_not}"
+        told = f"witness {row.name}: {many(row.events, 'event')} cosigned{none}"
+        screen.line(told, "" if row.counts else "yellow")
     if document.plugins:
         screen.line()
         screen.rows(document.plugins, PLUGINS, known=True)

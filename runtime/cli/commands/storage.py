@@ -1,36 +1,47 @@
-"""`cortex log` and `cortex blobs`: what a home stores beside its events, and what does not fit."""
+"""`cortex log` and `cortex blobs`: the state, archive and blobs of a home."""
 
 import time
 
 import click
 
-from cortex.runtime.admin import collect_blobs
-from cortex.runtime.kernel import Home, RefusedError, many, parse_time
-from cortex.runtime.log import How, LogHeldError, StateReport, examine, mend, summary
-from cortex.runtime.serving import (
-    HomeHeldError,
-    MendedDocument,
-    StateDocument,
-    granting,
-    mended_document,
-    state_document,
+from cortex.bus.events import LogAnswer
+from cortex.runtime.admin import (
+    ACCEPT,
+    RESTORE,
+    collect_blobs,
+    log_state,
+    mend_log,
+    seal_log,
+    segment_rows,
 )
-from cortex.runtime.serving.doctor import live_differences
+from cortex.runtime.kernel import Home, many, parse_time
+from cortex.runtime.log import How
+from cortex.runtime.serving import StateDocument
 
 from ..exits import OK, UNUSABLE
-from ..options import at_home
-from ..screen import Screen
+from ..options import at_home, with_past
+from ..screen import Columns, Screen
 from ..tree import Family
 
 OLDER = "1d"
 BY = "cortex log state"
-RESTORE = "cortex log state --restore   (restores the state in which the log was closed)"
-ACCEPT = "cortex log state --accept   (keeps what is there now)"
+SEGMENTS: Columns = {
+    "first": "first",
+    "last": "last",
+    "sealed": "sealed",
+    "by": "by",
+    "bytes": lambda row: f"{row.record_bytes:,}",
+    "compressed": lambda row: f"{row.file_bytes:,}",
+    "state": "state",
+}
 
 
 @click.group(cls=Family)
 def log() -> None:
-    """Check the state beside the event log: cursors and work."""
+    """Check the state beside the event log, and archive its records.
+
+    The state is cursors and waiting work. The archive has the oldest records, compressed.
+    """
 
 
 @log.command()
@@ -60,41 +71,27 @@ def state(restore: bool, accept: bool, home: Home, screen: Screen) -> int:
         screen.document(StateDocument(fits=True))
         screen.line("nothing was recorded yet")
         return OK
-    report = examine(home.log_path)
     if restore or accept:
-        return _mend(home, report, "restored" if restore else "accepted", screen)
-    live = live_differences(home)
-    document = state_document(report, live)
+        return _mend(home, "restored" if restore else "accepted", screen)
+    document = log_state(home)
     screen.document(document)
     _show(screen, document)
     return OK if document.fits else UNUSABLE
 
 
-def _mend(home: Home, report: StateReport, how: How, screen: Screen) -> int:
-    home.require_trust()
-    if report.fits:
-        screen.document(MendedDocument(how="", done=""))
+def _mend(home: Home, how: How, screen: Screen) -> int:
+    done = mend_log(home, how, BY)
+    screen.document(done)
+    screen.lines(done.mended)
+    if done.how:
+        screen.line(f"{how}: {done.done or 'no row had to be changed'}", "bold")
+    else:
         screen.line("everything fits: nothing was changed")
-        return OK
-    if how == "restored" and not report.copied:
-        raise RefusedError(f"the state at the last close is not known: {ACCEPT}")
-    try:
-        done = mend(home.log_path, how, BY)
-    except LogHeldError as error:
-        raise HomeHeldError(str(home.path), error.pid, error.held_for) from None
-    with granting(home):
-        pass  # its hub records what was done
-    document = mended_document(done)
-    screen.document(document)
-    for line in document.mended:
-        screen.line(line)
-    screen.line(f"{how}: {summary(list(done.differences)) or 'no row had to be changed'}", "bold")
     return OK
 
 
 def _show(screen: Screen, document: StateDocument) -> None:
-    for line in document.lines:
-        screen.line(line)
+    screen.lines(document.lines)
     if document.fits:
         screen.line(document.summary)
         return
@@ -105,6 +102,65 @@ def _show(screen: Screen, document: StateDocument) -> None:
     if document.copied:
         screen.line(RESTORE, "cyan")
     screen.line(ACCEPT, "cyan")
+
+
+@log.command()
+@click.option(
+    "--older", metavar="AGE", help="Only records that are older than this: 90s, 12h, 30d."
+)
+@click.option(
+    "--through", type=click.IntRange(min=1), metavar="POSITION", help="Only up to this position."
+)
+@click.option("--dry-run", is_flag=True, help="Seal nothing; show what would be sealed.")
+@at_home
+def seal(older: str | None, through: int | None, dry_run: bool, home: Home, screen: Screen) -> None:
+    """Compress the oldest records of the log into its archive.
+
+    They leave log.db, and are read from the archive from then on: every command, check, replay and
+    proof works as before. Cortex seals in tiles of 256 records, and leaves the newest record in
+    log.db. Each segment is recorded as `log.segment_sealed`. A running hub does this by itself, as
+    [archive] in config.toml says; with this command you need not wait for it. It may run while a
+    hub is up. A kill at any point loses nothing, and the next sealing continues.
+    """
+    before_ns = parse_time(older, time.time_ns()) if older is not None else None
+    done = seal_log(
+        home,
+        before_ns=before_ns,
+        through=through,
+        dry_run=dry_run,
+        told=lambda answer: screen.note(_sealed(answer)),
+    )
+    screen.document(done)
+    if not done.events:
+        screen.line(
+            f"nothing to seal: the archive ends at position {done.through:,}, and no whole tile of "
+            "256 later events may be sealed"
+        )
+        return
+    if dry_run:
+        screen.line(f"would seal {many(done.events, 'event')}, after position {done.through:,}")
+        return
+    ratio = f"{many(done.record_bytes, 'byte')} in {many(done.file_bytes, 'byte')}"
+    screen.line(f"sealed {many(done.events, 'event')} up to position {done.through:,}, {ratio}")
+
+
+def _sealed(answer: LogAnswer) -> str:
+    return f"{answer.first:,} to {answer.last:,}: {many(answer.file_bytes, 'byte')}"
+
+
+@log.command()
+@at_home
+@with_past
+def segments(home: Home, screen: Screen) -> int:
+    """Show the sealed segments of the log, and whether their files are there.
+
+    Only their sizes are compared here; `cortex audit verify` reads every byte.
+
+    Ends with 4 if a file is missing or has another size, otherwise with 0.
+    """
+    rows = segment_rows(home)
+    screen.rows(rows, SEGMENTS)
+    return UNUSABLE if any(row.state in {"missing", "damaged"} for row in rows) else OK
 
 
 @click.group(cls=Family)

@@ -1,9 +1,7 @@
 """`cortex trace`: everything that happened in an execution."""
 
-import json
-import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
 
 import click
 
@@ -12,48 +10,57 @@ from cortex.runtime.executions.view import (
     History,
     Span,
     TraceDocument,
+    changed_line,
+    fork_line,
     many_done,
+    page_of,
     part_line,
+    span_details,
+    span_title,
     time_by_primitive,
     trace_of,
+    waterfall_of,
 )
-from cortex.runtime.kernel import Home, duration, many
-from cortex.runtime.models import Usage, counted, dollars
+from cortex.runtime.kernel import Home, duration
+from cortex.runtime.models import dollars
 
 from ..completing import with_any_execution
-from ..options import at_home
-from ..screen import LEAST, Screen
+from ..options import FILE, at_home, with_past
+from ..screen import Branch, Screen
+from ..terminal import waterfall_lines
 
-ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted
-SHORT = 180  # characters of a value, unless all of it is wanted
-MARGIN = 31  # columns of position and times
 _GOOD = frozenset(
     ("passed", "completed", "compiled", "responded", "returned", "recorded", "skipped")
 )
-# Told elsewhere on the page, or of use to a program alone.
-_PLAIN = frozenset(
-    ("attempt", "action", "schema", "turn", "call", "call_id", "items", "at_once", "branches")
-)
-_LONG = frozenset(("result", "outputs", "needs", "linked", "digest", "trigger", "trigger_id"))
-DETAIL_LINES = 2  # of any one thing, unless all of it is wanted
 
 
 @click.command()
 @with_any_execution
 @click.option("--full", is_flag=True, help="Show full answers, results and evidence.")
+@click.option("--html", type=FILE, metavar="FILE", help="Write it to FILE, as one page of HTML.")
 @at_home
-def trace(execution_id: str, full: bool, home: Home, screen: Screen) -> None:
+@with_past
+def trace(execution_id: str, full: bool, html: Path | None, home: Home, screen: Screen) -> None:
     """Show everything that happened in an execution.
 
-    EXECUTION is an id, or its beginning, if that is unique; without it, the newest one. Columns:
-    position in the log, seconds since the start, duration.
+    EXECUTION is an id, or its beginning, if that is unique; without it, the newest one.
+
+    First comes a waterfall: when each step and its parts ran, the tokens of the compiled prompt,
+    the tokens of four classes (in, read from and written to a cache, out), and the cost. A row
+    has the sums of the rows below it. Then come the details; columns: position in the log, seconds
+    since the start, duration. On a terminal they are a tree with the columns at the right; on a
+    pipe they are in order of time, with the columns in front.
     """
     with History.open(home) as history:
         newest = history.newest_execution_id
         found = history.execution_id(execution_id) if execution_id else newest()
-        document = trace_of(history, found, full=full)
+        document = trace_of(history, found, full=full or html is not None)
+    document.waterfall = waterfall_of(document)
+    if html is not None:
+        html.write_text(page_of(document), "utf-8")
+        screen.note(f"{html}: open it in a browser")
     screen.document(document)
-    if not screen.as_json:
+    if not screen.as_json and html is None:
         _show(screen, document, full=full, indent="")
 
 
@@ -64,6 +71,8 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
     )
     facts = (
         ("part of", part_line(document.spans)),
+        ("what-if of" if execution.what_if else "fork of", fork_line(execution)),
+        ("changed", changed_line(execution)),
         ("process", process),
         ("goal", execution.goal),
         ("workspace", execution.workspace),
@@ -76,7 +85,12 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
     screen.line(f"{indent}execution {execution.id}  {execution.status}", "bold")
     screen.facts(facts, indent)
     screen.line()
-    _show_spans(screen, document.spans, full=full, indent=indent)
+    if document.waterfall is not None:
+        spared = frozenset() if full else {span.id for span in many_done(document.spans)}
+        for line in waterfall_lines(document.waterfall, screen.width, spared):
+            screen.line(*line)
+        screen.line()
+    screen.tree(_branches(document.spans, full=full), indent)
     if not indent:
         screen.line()
         _show_primitives(screen, document.spans)
@@ -85,32 +99,20 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
         _show(screen, child, full=full, indent=indent + "  ")
 
 
-def _show_spans(screen: Screen, spans: Sequence[Span], *, full: bool, indent: str = "") -> None:
-    """Print *spans* as a tree along time."""
-    depth: dict[str, int] = {}
+def _branches(spans: Sequence[Span], *, full: bool) -> Iterator[Branch]:
     spared = [] if full else many_done(spans)
     hidden = {span.id for span in spared}
-    first_ns = spans[0].started_ns if spans else 0
-    for span in spans:
-        depth[span.id] = depth.get(span.parent, -1) + 1
-        if span.id in hidden:
-            continue
-        margin = indent + "  " * depth[span.id]
-        width = max(LEAST, screen.width - MARGIN - len(margin) - 2)
-        style = "" if span.status in _GOOD else "yellow" if span.status == "open" else "red"
-        if span.kind == "execution":
-            style = "bold"
-        after_s = (span.started_ns - first_ns) / 1e9
+    for span in (each for each in spans if each.id not in hidden):
+        after_s = (span.started_ns - spans[0].started_ns) / 1e9
         took = duration(span.duration_s) if span.last_position > span.position else ""
-        line = f"{span.position:>8} {after_s:>9.3f} {took:>10}  {margin}{_title(span)}"
-        screen.line(screen.cut(line), style)
-        for line in _details(span, full=full):
-            for part in _wrapped(line, width, full=full):
-                screen.line(f"{'':>{MARGIN}}{margin}  {part}", "dim")
-
+        columns = f"{span.position:>8} {after_s:>9.3f} {took:>10}"
+        style = "" if span.status in _GOOD else "yellow" if span.status == "open" else "red"
+        style = "bold" if span.kind == "execution" else style
+        details = tuple(span_details(span, full=full))
+        yield Branch(span.id, span.parent, columns, span_title(span), style, details)
     if spared:
         told = f"{len(spared)} items that completed are left out: --full shows them"
-        screen.line(f"{'':>{MARGIN}}{indent}  {told}", "dim")
+        yield Branch("spared", spared[0].parent, f"{'':29}", told, "dim")
 
 
 def _show_primitives(screen: Screen, spans: Sequence[Span]) -> None:
@@ -119,73 +121,3 @@ def _show_primitives(screen: Screen, spans: Sequence[Span]) -> None:
     for primitive, (count, took_s) in time_by_primitive(spans).items():
         noun = "span " if count == 1 else "spans"
         screen.line(f"  {primitive:<12}{count:>4} {noun}  {duration(took_s):>10}")
-
-
-def _title(span: Span) -> str:
-    status = "" if span.status == "recorded" else span.status
-    parts = [span.kind, span.name, status]
-    attempt = span.attributes.get("attempt", 1)
-    if span.kind == "step" and (many := span.attributes.get("items")) is not None:
-        noun = "branches" if "branches" in span.attributes else "items"
-        parts.insert(2, f"({many} {noun}, {span.attributes['at_once']} at once)")
-    elif span.kind == "step":
-        parts.insert(2, f"({span.attributes.get('action') or span.attributes.get('child') or '-'})")
-    if attempt != 1:
-        parts.append(f"attempt {attempt}")
-    if turn := span.attributes.get("turn"):
-        parts.append(f"turn {turn}")
-    if (call := span.attributes.get("call", 1)) != 1:
-        parts.append(f"call {call}")
-    if cost := span.attributes.get("cost") if span.kind == "model" else 0.0:
-        parts.append(dollars(cost))
-    return " ".join(part for part in parts if part)
-
-
-def _details(span: Span, *, full: bool) -> Iterator[str]:
-    said = {n: v for n, v in span.attributes.items() if n not in _PLAIN and v != span.name}
-    if span.kind == "context" and "sections" in said:
-        yield from _context_details(said)
-        return
-    if span.kind == "model" and "answer" in said:
-        yield from _answer_details(said, full=full)
-        return
-    for name, value in said.items():
-        if full or name not in _LONG:
-            yield f"{name}: {_short(value, full=full)}"
-
-
-def _context_details(said: dict[str, Any]) -> Iterator[str]:
-    sections = ", ".join(f"{name} {n:,}" for name, n in said["sections"].items() if n)
-    size = many(said.get("tokens", 0), "token")
-    yield f"{size} of {said.get('window', 0):,} for {said.get('model')}"
-    yield f"sections: {sections}"
-    yield f"items: {said.get('included', 0)} of {said.get('considered', 0)} looked at"
-    for action in said.get("actions", ()):
-        yield f"- {action}"
-    yield f"prompt: {said.get('prompt')}"
-    yield f"manifest: {said.get('manifest')}"
-
-
-def _answer_details(said: dict[str, Any], *, full: bool) -> Iterator[str]:
-    usage = Usage(**{name: said.get(f"{name}_tokens", 0) for name in Usage.__struct_fields__})
-    yield f"tokens: {counted(usage)}"
-    for call in said["answer"].get("calls") or ():
-        yield f"wants {call.get('tool')}: {_short(call.get('arguments'), full=full)}"
-    lines = str(said["answer"].get("text", "")).splitlines()
-    shown = lines if full else lines[:ANSWER_LINES]
-    yield from (f"| {line}" for line in shown)
-    if len(shown) < len(lines):
-        yield f"| ... {many(len(lines) - len(shown), 'more line')}, shown by --full"
-
-
-def _short(value: Any, *, full: bool) -> str:
-    # Spaces between, so that a line breaks there.
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if full or len(text) <= SHORT else f"{text[:SHORT]} ..."
-
-
-def _wrapped(line: str, width: int, *, full: bool) -> list[str]:
-    parts = [part for text in line.splitlines() for part in textwrap.wrap(text, width) or [""]]
-    if full or len(parts) <= DETAIL_LINES:
-        return parts
-    return [*parts[: DETAIL_LINES - 1], f"{parts[DETAIL_LINES - 1][: width - 1]}…"]

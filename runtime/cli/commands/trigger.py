@@ -1,4 +1,4 @@
-"""`cortex trigger`: say that something happened."""
+"""`cortex trigger`: report an outside event, which can start a process."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.sessions import mask_of, pairs_of, refuse_secrets, scalar
 
 from ..exits import OK, exit_code
-from ..options import at_any_home, with_running, with_workspace
+from ..options import at_any_home, with_running, with_subject, with_workspace
 from ..screen import Screen
 from ..terminal import open_session
 
@@ -27,6 +27,7 @@ from ..terminal import open_session
 @click.option(
     "--no-wait", is_flag=True, help="Record the event and end; the next runtime does the work."
 )
+@with_subject
 @with_running
 @at_any_home
 def trigger(
@@ -36,6 +37,7 @@ def trigger(
     workspace: Path,
     version: int | None,
     no_wait: bool,
+    subject: str,
     yes: bool,
     quiet: bool,
     home: Home,
@@ -61,7 +63,8 @@ def trigger(
             inputs=values,
             goal=goal,
             workspace=str(workspace.absolute()),
-            waits=False,  # who gave the command is told at once, and may give it again
+            subject=subject,
+            waits=False,  # the user sees the failure at once, and can repeat the command
         )
         matched, position = session.match(event)
         screen.note(f"trigger matched {matched.process}: {matched.because}")

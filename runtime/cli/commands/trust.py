@@ -1,15 +1,18 @@
-"""`cortex trust`: let a home act that came from somewhere, or no more."""
+"""`cortex trust`: trust a home that came from elsewhere, or revoke that trust."""
 
 from pathlib import Path
 
 import click
-import msgspec
 
-from cortex.bus import CortexError
-from cortex.bus.events import TrustWithdrawn
-from cortex.runtime.access.trust import UntrustedHomeError, give_trust, withdraw_trust
+from cortex.runtime.access.trust import UntrustedHomeError, give_trust
 from cortex.runtime.kernel import Home
-from cortex.runtime.serving import ActingDocument, acting_document, found, granting, home_in
+from cortex.runtime.serving import (
+    ActingDocument,
+    acting_document,
+    found,
+    home_in,
+    withdraw_recorded,
+)
 
 from ..exits import FAILED, OK, UNTRUSTED
 from ..options import home_at, with_screen
@@ -17,14 +20,6 @@ from ..screen import Screen
 from ..terminal import asked_for_trust, has_person, show_acting
 
 BY_COMMAND = "cortex trust"
-
-
-class WithdrawnDocument(msgspec.Struct):
-    """A home that is not trusted any more."""
-
-    home: str
-    was_trusted: bool
-    recorded: bool  # in its log
 
 
 @click.command()
@@ -91,16 +86,10 @@ def _trust(home: Home, document: ActingDocument, screen: Screen, *, own: bool, d
 
 
 def _withdraw(home: Home, screen: Screen) -> int:
-    recorded = False
-    if not home.untrusted_because and home.log_path.exists():
-        try:
-            with granting(home) as owner:
-                owner.publish(TrustWithdrawn(home=str(home.path)))
-            recorded = True
-        except CortexError as error:
-            screen.note(f"its log has no record of it: {error}", "yellow")
-    was = withdraw_trust(home.path)
-    screen.document(WithdrawnDocument(str(home.path), was, recorded))
+    document, problem = withdraw_recorded(home)
+    if problem:
+        screen.note(f"its log has no record of it: {problem}", "yellow")
+    screen.document(document)
     screen.line(f"{home.path} is not trusted any more")
     if found(home):
         screen.note("the hub that is up on it continues: `cortex down` ends it", "yellow")

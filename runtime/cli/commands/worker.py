@@ -19,7 +19,7 @@ from ..terminal import told_to_end
 OWN = "worker"  # beside "owner/", on the home's own hub
 TOKEN_BYTES = 4_096  # more than any token has
 LEFT = "ended while the hub is away: its work goes to another worker once its lease is over"
-PATIENCE_S = 30.0  # that a handler may take to its end when the worker is told to end
+PATIENCE_S = 30.0  # for handlers to finish after the worker was asked to end
 
 
 class WorkerDocument(msgspec.Struct):
@@ -74,8 +74,8 @@ def worker(
     """Host components in a separate process, connected to a hub.
 
     The worker gets events from the hub and sends results to it. Any number of workers may host the
-    same component if it takes work. If a worker is killed, its work goes to another worker after
-    its lease. While the hub is away, a worker waits. Ctrl-C and SIGTERM end it in good order.
+    same component if it takes work. If a worker is killed, its work goes to another worker. While
+    the hub is away, a worker waits. Ctrl-C and SIGTERM end it in good order.
 
     \b
     cortex worker my_package.steps:Resize
@@ -83,8 +83,8 @@ def worker(
     cortex worker my_package.steps:Resize --url tls+tcp://hub:7421#FINGERPRINT --token-file t
     """  # noqa: D301  # backslash-b keeps lines apart, for click
     hub = _hub(url, token_file, token_fd, home)
-    # Last, so that nothing installed is hidden. Never the working folder unless it is named: what
-    # stands in it may have come with a checkout.
+    # Last, so that nothing installed is hidden. Never the working folder unless it is named: its
+    # files may come from a checkout.
     sys.path += [str(folder.resolve()) for folder in path]
     entries = [Entry(component, workers) for component in components]
     name = name or ("" if url else OWN)

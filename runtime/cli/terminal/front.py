@@ -1,8 +1,8 @@
-"""The terminal as a session's front: shows what happens, and asks whoever is at the keyboard."""
+"""The terminal as a session's front: shows progress, and asks the user questions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,12 +21,15 @@ from ..outcome import show_outcome
 from ..screen import Screen
 from .keyboard import Interrupts, Keyboard
 from .live import ProgressLines
-from .people import answer_to, has_person, written_answer
+from .people import answer_to, edited_text, has_person, wanted_at_breakpoint, written_answer
+
+if TYPE_CHECKING:
+    from cortex.runtime.executions.view import DebugDocument  # not needed by most commands
 
 
 @contextmanager
 def open_session(
-    home: Home, screen: Screen, *, quiet: bool = False, approve: bool = False
+    home: Home, screen: Screen, *, quiet: bool = False, approve: bool = False, shows: bool = True
 ) -> Iterator[Session]:
     """A session at this terminal; raises as `Session.open` does.
 
@@ -35,21 +38,27 @@ def open_session(
         screen: Where results and progress go.
         quiet: Progress is not shown.
         approve: Every question of a gate is answered with yes.
+        shows: Whether the outcome is shown; otherwise the command shows it.
     """
-    with (
-        Interrupts() as interrupts,
-        Session.open(home, Terminal(screen, interrupts, quiet=quiet, approve=approve)) as session,
-    ):
-        yield session
+    with Interrupts() as interrupts:
+        front = Terminal(screen, interrupts, quiet=quiet, approve=approve, shows=shows)
+        with Session.open(home, front) as session:
+            yield session
 
 
 class Terminal(Front):
     """Standard output, standard error and the keyboard of one command."""
 
     def __init__(
-        self, screen: Screen, interrupts: Interrupts, *, quiet: bool = False, approve: bool = False
+        self,
+        screen: Screen,
+        interrupts: Interrupts,
+        *,
+        quiet: bool = False,
+        approve: bool = False,
+        shows: bool = True,
     ) -> None:
-        self.quiet, self._approve = quiet, approve
+        self.quiet, self._approve, self._shows = quiet, approve, shows
         self._screen, self._interrupts = screen, interrupts
         self._keyboard = Keyboard(interrupts)
 
@@ -63,10 +72,11 @@ class Terminal(Front):
 
     def show(self, document: ExecutionDocument) -> None:
         """The result on standard output."""
-        show_outcome(self._screen, document)
+        if self._shows:
+            show_outcome(self._screen, document)
 
     def document(self, value: Any) -> None:
-        """The result where JSON was asked for; nothing for people, who were told."""
+        """The result as JSON; nothing for people, who saw it already."""
         self._screen.document(value)
 
     def progress(self, execution_id: str, tally: LiveState) -> ProgressView | None:
@@ -85,6 +95,33 @@ class Terminal(Front):
             return answer_to(question, self._keyboard)
         except click.Abort:
             raise LeftOpenError from None
+
+    def breakpoint_answer(self, document: "DebugDocument") -> str:
+        """What the person at the keyboard wants: STEP, CONTINUE, EDIT, or "" to leave it paused."""
+        if self._screen.as_json or self._approve or not has_person():
+            return ""
+        from .debugging import headline, next_line, show_debug  # not needed by most commands
+
+        self._screen.note(headline(document), "bold yellow")
+        self._screen.note(next_line(document))
+        return wanted_at_breakpoint(
+            self._keyboard,
+            can_edit=document.prompt is not None and not document.prompt.turn,
+            show=lambda: show_debug(self._screen, document, full=True, hints=False),
+        )
+
+    def edited_prompt(self, before: str) -> str:
+        """What the person saved in their editor."""
+        return edited_text(before)
+
+    def agrees(self, question: str) -> bool:
+        """Whether the person at the keyboard says yes; False if there is none."""
+        if not has_person():
+            return False
+        try:
+            return answer_to(question, self._keyboard) == "approved"
+        except click.Abort:
+            return False
 
     def model_answer(self, asked: ModelInvoke, prompt: str) -> str:
         """What the person at the keyboard writes, once they saw what is asked."""

@@ -1,9 +1,9 @@
-"""What comes from outside: lines of the keyboard, and signals, heard where a command waits.
+"""Reads lines of the keyboard, and signals, where a command waits.
 
 Python raises Ctrl-C between any two instructions. In the middle of a write it would leave behind a
-half-done transaction for others, and just before a read begins to wait it is noted and then waited
-over. So it is noted here, and raised only at `check` and while a line is awaited: there a signal
-writes to a descriptor of its own, which is awaited beside the keyboard.
+half-done transaction, and just before a blocking read it would be seen only after that read. So
+this module notes it, and raises it only in `check` and while it waits for a line: there a signal
+writes to a descriptor of its own, which is polled beside the keyboard.
 """
 
 import os
@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from cortex.runtime.sessions import Terminated
@@ -44,12 +44,7 @@ class Interrupts:
                     self._before[each] = signal.signal(each, self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
         self._before.clear()
@@ -106,18 +101,22 @@ class Keyboard:
         self._come = b""  # what was read beyond the last line
 
     def line(self) -> str:
-        """The next line with its end; what came without one is the last, and may be empty.
+        """The next line with its newline; the last one has none, and may be empty.
 
         Raises:
             KeyboardInterrupt: Ctrl-C came first; what was typed of the line is dropped.
             Terminated: SIGTERM came first.
         """
-        while b"\n" not in self._come:
-            self._interrupts.wait_for(sys.stdin.fileno())
-            chunk = _read(sys.stdin.fileno())
-            self._come += chunk
-            if not chunk:
-                break
+        with _own_descriptor() as descriptor:
+            while b"\n" not in self._come:
+                self._interrupts.wait_for(descriptor)
+                try:
+                    chunk = _read(descriptor)
+                except BlockingIOError:  # Ctrl-C has taken back what was typed
+                    continue
+                self._come += chunk
+                if not chunk:
+                    break
         line, ended, self._come = self._come.partition(b"\n")
         return (line + ended).decode(errors="replace")
 
@@ -157,8 +156,34 @@ def _order(number: int) -> BaseException:
     return KeyboardInterrupt() if number == signal.SIGINT else Terminated()
 
 
+@contextmanager
+def _own_descriptor() -> Iterator[int]:
+    """Standard input; for a terminal a separate descriptor, whose reads never block.
+
+    A terminal drops what was typed when Ctrl-C comes. If that happens between
+    poll() and the read, a blocking read would wait, and the Ctrl-C would be lost.
+    """
+    standard = sys.stdin.fileno()
+    try:
+        own = os.open(os.ttyname(standard), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:  # it is no terminal: what was written stays there
+        yield standard
+        return
+    try:
+        yield own
+    finally:
+        os.close(own)
+
+
 def _read(descriptor: int) -> bytes:
+    """What can be read; empty at the end.
+
+    Raises:
+        BlockingIOError: There is nothing yet.
+    """
     try:
         return os.read(descriptor, CHUNK_BYTES)
-    except OSError:  # how Linux says that the terminal is gone
+    except BlockingIOError:
+        raise
+    except OSError:  # Linux reports a closed terminal so
         return b""

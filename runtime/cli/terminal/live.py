@@ -1,13 +1,11 @@
-"""How an execution goes: a line for each event; on a terminal, below them what goes on now."""
+"""Shows progress: a line for each event and, on a terminal, the current work below them."""
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from cortex.bus import Event, Recorded
+from cortex.bus import Event, Recorded, steady_s
 from cortex.bus.events import ModelDelta, StepDelegated
 from cortex.runtime.context.prompt_log import Health, health_lines
 from cortex.runtime.executions.view import Activity, FinishedLine, LiveState, Teller
@@ -46,12 +44,7 @@ class ProgressLines:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -64,7 +57,7 @@ class ProgressLines:
             many = event.item and self._teller.is_many(event.execution_id, event.step_id)
             if many or of_many:
                 self._of_many.add(event.child)
-        finished = self._tally.fold(event, time.monotonic())
+        finished = self._tally.fold(event, steady_s())
         told = None if isinstance(event, ModelDelta) else self._teller.tell(record, event)
         if told and of_many and told.style in QUIET:
             told = None
@@ -92,7 +85,7 @@ class LiveView:
     """Standard error of a terminal, which rich draws from `start` to `stop`."""
 
     def __init__(self) -> None:
-        self._began_s = time.monotonic()
+        self._began_s = steady_s()
         self._picture = _Picture()
         self._live: Live | None = None
 
@@ -100,9 +93,11 @@ class LiveView:
         """Draw from now on."""
         from rich.live import Live
 
+        from ..drawing import console
+
         self._live = Live(
             self,
-            console=_console(stderr=True),
+            console=console(stderr=True),
             refresh_per_second=A_SECOND,
             transient=True,  # the result follows, not what was going on
             redirect_stdout=False,
@@ -112,7 +107,7 @@ class LiveView:
         self._live.start()
 
     def stop(self) -> None:
-        """Draw no more; what goes on disappears."""
+        """Stop drawing; the current work disappears from the screen."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -127,28 +122,34 @@ class LiveView:
         self._print(text, f"{margin}{BAR}", f"{margin}{BAR}", "dim", "dim")
 
     def update(self, tally: LiveState) -> None:
-        """Show what goes on now."""
+        """Show the current work."""
         of_items = tuple(count.activity() for count in tally.items.values())
         latest = tuple(tally.activities.values())[-SHOWN:]
         self._picture = _Picture((*of_items[:SHOWN], *latest), tally.tail, _spent(tally))
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        from rich.spinner import Spinner
+        from rich.table import Table
         from rich.text import Text
 
-        picture, now_s = self._picture, time.monotonic()
-        width = max(LEAD, options.max_width - 1)
+        picture, now_s = self._picture, steady_s()
         if picture.tail.strip():
-            lines = _wrapped(console, clean(picture.tail), width - len(BAR))
+            lines = _wrapped(console, clean(picture.tail), options.max_width - len(BAR))
             for line in lines[-TAIL_LINES:]:
                 yield Text(f"{BAR}{line}", style="dim")
+        beat = Spinner("line")  # in characters that every terminal has
+        beat.start_time = self._began_s
+        at_work = Table.grid(padding=(0, 1, 0, 0))
+        at_work.add_column(no_wrap=True)
+        at_work.add_column()
+        at_work.add_column(no_wrap=True)
         for activity in picture.activities:
+            text = Text(clean(activity.text), no_wrap=True, overflow="ellipsis")
             took = duration(now_s - activity.since_s)
-            text = Text(f"{_beat(now_s)} {clean(activity.text)}", no_wrap=True)
-            text.truncate(max(1, width - len(took) - 2), overflow="ellipsis")
-            yield text.append(f"  {took}", style="dim")
-        spent = Text(f"{picture.spent}  {duration(now_s - self._began_s)}".strip(), style="dim")
-        spent.truncate(width, overflow="ellipsis")
-        yield spent
+            at_work.add_row(beat.render(now_s), text, Text(took, "dim"))
+        yield at_work
+        spent = f"{picture.spent}  {duration(now_s - self._began_s)}".strip()
+        yield Text(spent, "dim", no_wrap=True, overflow="ellipsis")
 
     def _print(self, text: str, first: str, later: str, lead_style: str, style: str) -> None:
         from rich.text import Text
@@ -185,18 +186,13 @@ def _wrapped(console: "Console", text: str, width: int) -> "list[Text]":
     return list(Text(text, tab_size=4).wrap(console, max(LEAD, width), overflow="fold"))
 
 
-def _beat(now_s: float) -> str:
-    """A sign of life that changes place, in characters that every terminal has."""
-    return "|/-\\"[int(now_s * A_SECOND) % 4]
-
-
 def _brief(tokens: int) -> str:
     return f"{tokens:,}" if tokens < 10_000 else f"{tokens / 1_000:.1f}k"
 
 
 @contextmanager
 def health_pictures(screen: Screen) -> Iterator[Callable[[Health], None]]:
-    """What shows the health of a context; on a terminal each picture stands over the last one.
+    """Prints the health of a context; on a terminal each picture replaces the last one.
 
     The last picture stays when the block is left, also by Ctrl-C.
     """
@@ -214,7 +210,9 @@ def health_pictures(screen: Screen) -> Iterator[Callable[[Health], None]]:
     from rich.live import Live
     from rich.text import Text
 
-    with Live(console=_console(), auto_refresh=False, vertical_overflow="crop") as live:
+    from ..drawing import console
+
+    with Live(console=console(), auto_refresh=False, vertical_overflow="crop") as live:
 
         def draw(found: Health) -> None:
             lines = health_lines(found)
@@ -222,10 +220,3 @@ def health_pictures(screen: Screen) -> Iterator[Callable[[Health], None]]:
             live.update(Text("\n").join(drawn), refresh=True)
 
         yield draw
-
-
-def _console(*, stderr: bool = False) -> "Console":
-    # Here, not at the top: most commands show nothing of the kind, and rich takes its time.
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)

@@ -1,13 +1,15 @@
-"""Who is at the keyboard, and what they are asked."""
+"""Questions to the person at the keyboard, if there is one."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from cortex.runtime.access.trust import UntrustedHomeError, give_trust
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.serving import ActingDocument, acting_document, acting_lines
+from cortex.runtime.sessions import CONTINUE, EDIT, STEP
 
 from ..screen import Screen, clean
 from .keyboard import Interrupts, Keyboard
@@ -19,12 +21,12 @@ LEAD = 22  # columns before what would act
 
 
 def has_person() -> bool:
-    """Whether somebody is there who can be asked."""
+    """Whether a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def answer_to(question: str, keyboard: Keyboard) -> str:
-    """What the person at the keyboard says: "approved" or "denied"; only Enter denies.
+    """The answer of the person at the keyboard: "approved" or "denied"; Enter alone denies.
 
     Raises:
         click.Abort: Nothing; the input ended, or it was interrupted.
@@ -44,8 +46,37 @@ def answer_to(question: str, keyboard: Keyboard) -> str:
         click.echo("answer y or n", err=True)
 
 
+def wanted_at_breakpoint(keyboard: Keyboard, *, can_edit: bool, show: Callable[[], None]) -> str:
+    """What the person wants: STEP, CONTINUE, EDIT, or "" for Enter, Ctrl-D and Ctrl-C.
+
+    Args:
+        keyboard: Where they type.
+        can_edit: Whether there is a prompt to change.
+        show: Shows all that there is to see; then they are asked again.
+    """
+    wants = {"s": STEP, "c": CONTINUE, **({"e": EDIT} if can_edit else {})}
+    edit = ", [e]dit what is sent" if can_edit else ""
+    asks = f"[s]tep, [c]ontinue{edit}, [d]ebug: show all, or Enter to leave it paused: "
+    while True:
+        click.echo(asks, nl=False, err=True)
+        try:
+            line = _line(keyboard)
+        except click.Abort:
+            line = ""
+        if not line.endswith("\n"):
+            click.echo(err=True)
+        said = line.strip().lower()
+        if said and "debug".startswith(said):
+            show()
+            continue
+        want = wants.get(said[:1], "")
+        if want.startswith(said):
+            return want
+        click.echo(f"answer {', '.join(wants)} or d", err=True)
+
+
 def written_answer(keyboard: Keyboard) -> str:
-    """What the person at the keyboard writes, in as many lines as it takes, until Ctrl-D.
+    """The lines that the person at the keyboard writes, until Ctrl-D.
 
     Raises:
         click.Abort: Nothing was written, or it was interrupted.
@@ -61,18 +92,30 @@ def written_answer(keyboard: Keyboard) -> str:
 
 
 def input_text() -> str:
-    """What stands on standard input; as `written_answer`."""
+    """The text on standard input; as `written_answer`."""
     with Interrupts() as interrupts:
         return written_answer(Keyboard(interrupts))
+
+
+def edited_text(before: str) -> str:
+    """What the person saved in their editor, which shows *before*.
+
+    Raises:
+        RefusedError: Nothing was saved.
+    """
+    edited = click.edit(before, extension=".txt")
+    if edited is None:
+        raise RefusedError("the prompt is not changed: nothing was saved")
+    return edited
 
 
 def trusted_when_asked(error: UntrustedHomeError) -> bool:
     """Whether the person at the terminal trusts the home, now that they saw what would act.
 
-    False where nobody is there.
+    False if nobody can be asked.
 
     Raises:
-        TrustError: The home was changed meanwhile, or trust cannot be kept.
+        TrustError: The home was changed meanwhile, or the trust cannot be stored.
         click.Abort: The question was left open.
     """
     if not has_person():
@@ -84,7 +127,7 @@ def trusted_when_asked(error: UntrustedHomeError) -> bool:
 
 
 def asked_for_trust(home: Home, document: ActingDocument, *, own: bool = False) -> bool:
-    """Whether the person at the terminal trusts *home* as *document* says it is; it is kept.
+    """Ask whether the person trusts *home* as *document* describes it; store the answer.
 
     Raises:
         TrustError: As for `trusted_when_asked`.

@@ -1,11 +1,11 @@
-"""Programs: run from argument lists in bounded time, and where it matters only once."""
+"""Programs: run from argument lists in bounded time and, for effects, only once."""
 
 from typing import TYPE_CHECKING
 
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .effects import Effects, run_ordered
+    from .effects import WHOSE, Effects, run_ordered
     from .git import GitConfigurationError, GitGrant, run_git
     from .git_configuration import Setting, overridden
     from .in_use import unused
@@ -27,6 +27,7 @@ else:
 
 __all__ = [
     "KEPT_BYTES",
+    "WHOSE",
     "EffectInterruptedError",
     "Effects",
     "GitConfigurationError",

@@ -1,11 +1,11 @@
 """Effects that happen once: a program whose end is recorded even when the runtime is killed.
 
 The program is started by a small process of its own, which outlives the runtime, holds a lock while
-it works and writes how the program ended. Whoever comes again with the same key finds that record
-or waits for the lock. Where neither is there the effect was interrupted, and it is not repeated.
+it works and writes how the program ended. A repeated call with the same key finds that record or
+waits for the lock. If there is neither, the effect was interrupted, and it is not repeated.
 
-What is recorded is on the disk before the program starts, and before its end is told, whatever the
-log's durability: a loss of power repeats nothing. Beside the start of a process that costs little.
+Records are synced to disk before the program starts, and before its end is reported, independent of
+the log's durability: a loss of power repeats nothing. Starting a process costs much more.
 """
 
 import contextlib
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 
+from cortex.bus import steady_s, whom_it_serves
 from cortex.runtime.isolation import interpreter
 from cortex.runtime.secrets import Mask
 
@@ -39,7 +40,8 @@ LOOK_S = 0.05  # between two looks at a program that an earlier runtime started
 GRACE_S = 10.0  # for the small process, beside the program's own time
 KEPT_S = 7 * 86_400.0
 KEY = "CORTEX_EFFECT_KEY"  # variable in which a program finds the key that it runs under
-CUT = "cut"  # a file that tells the small process to end its program
+WHOSE = "whose"  # the file with the id of the subject for which a program runs
+CUT = "cut"  # a file that makes the small process end its program
 UNKEPT = "cannot be started: its record cannot be kept"
 
 
@@ -52,11 +54,11 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Effects:
-    """Programs by idempotency key, each run once; their records stand in a folder.
+    """Programs by idempotency key, each run once; their records are in a folder.
 
     Args:
-        folder: Where.
-        mask: Hides secrets in what programs say, here and in what is kept of it.
+        folder: Of the records.
+        mask: Hides secrets in the output of programs, returned and stored.
     """
 
     def __init__(self, folder: Path, mask: Mask | None = None) -> None:
@@ -75,7 +77,7 @@ class Effects:
         wanted: Callable[[], bool] | None = None,
         again: bool = False,
     ) -> ProgramOutcome:
-        """Run a program, or give how it ended when it was run under *key* before.
+        """Run a program, or return the recorded end of an earlier run under *key*.
 
         It finds the key in its environment, as `CORTEX_EFFECT_KEY`.
 
@@ -86,8 +88,8 @@ class Effects:
             timeout_s: How long it may take.
             passed: Variables that it gets beside what every program does.
             hidden: Variables that it does not get unless they are passed.
-            wanted: Asked now and then; where it says no, the program is ended.
-            again: Whether one that was started before and interrupted is started once more.
+            wanted: Called repeatedly; if false, the program is ended.
+            again: Whether to start an interrupted program once more.
 
         Raises:
             EffectInterruptedError: It was started before, and was killed before its end was known.
@@ -116,7 +118,7 @@ class Effects:
         return ProgramOutcome(ended.exit_code, *said)
 
     def _said(self, path: Path) -> bytes:
-        """What is kept of an output. The small process knows no secrets: they are masked here."""
+        """The stored part of an output. The small process has no secrets: mask them here."""
         data = path.read_bytes()
         masked = self._mask.data(data)
         if masked is not data:
@@ -140,7 +142,7 @@ def _begin(
     """Start the small process; None where one was started that ended, or is at work."""
     for folder in (place.parent, place):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # The lock goes over with the child, so that there is no moment at which nobody holds it.
+    # The child inherits the lock, so that it is held without a gap.
     with open(place / "lock", "a", opener=_private) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,12 +151,14 @@ def _begin(
         if (place / "outcome").exists():
             return None
         if again:
-            for left in ("begun", CUT):  # by whoever was interrupted
+            for left in ("begun", CUT):  # by an interrupted run
                 (place / left).unlink(missing_ok=True)
         elif (place / "begun").exists():
             raise EffectInterruptedError(
                 order.argv[0], "was started before and interrupted: check what it did"
             )
+        if (whose := whom_it_serves()) is not None:  # for an erasure: the order may hold its data
+            _keep(place / WHOSE, whose.encode())
         _keep(place / "order", msgspec.json.encode(order))
         return subprocess.Popen(
             interpreter("-c", _CHILD, str(place)),
@@ -175,15 +179,15 @@ def _wait(
     wanted: Callable[[], bool] | None,
 ) -> None:
     # The child keeps the time itself; this bound is for a child that is stuck.
-    until = time.monotonic() + bound_s
+    until = steady_s() + bound_s
     cut = _cutting(place, wanted)
     while own is not None:
         try:
-            own.wait(max(0.0, min(ASK_S, until - time.monotonic())))
+            own.wait(max(0.0, min(ASK_S, until - steady_s())))
             break
         except subprocess.TimeoutExpired:
             cut()
-            if time.monotonic() > until:
+            if steady_s() > until:
                 end_group(own.pid)
                 own.wait()
     while not (place / "outcome").exists():
@@ -191,7 +195,7 @@ def _wait(
             if not (place / "begun").exists():
                 raise ProgramError(program, UNKEPT)
             raise EffectInterruptedError(program, "was killed: check what it did")
-        if time.monotonic() > until:
+        if steady_s() > until:
             raise EffectInterruptedError(program, f"did not end within {bound_s:g} s")
         cut()
         time.sleep(LOOK_S)
@@ -199,12 +203,12 @@ def _wait(
 
 def _cutting(place: Path, wanted: Callable[[], bool] | None) -> Callable[[], None]:
     """Tell the small process to end its program when that is not wanted any more."""
-    asked = time.monotonic()
+    asked = steady_s()
 
     def cut() -> None:
         nonlocal asked
-        if wanted is not None and time.monotonic() - asked >= ASK_S:
-            asked = time.monotonic()
+        if wanted is not None and steady_s() - asked >= ASK_S:
+            asked = steady_s()
             if not wanted():
                 (place / CUT).touch()
 
@@ -215,7 +219,7 @@ class _Ended(msgspec.Struct, frozen=True):
     exit_code: int = 0
     problem: str = ""  # why it was not started
     after_s: float = 0.0  # where it was ended for taking too long: how long it had
-    cut: bool = False  # it was ended because nobody waited for it any more
+    cut: bool = False  # it was ended because it was no longer wanted
 
 
 def run_ordered(place: Path) -> None:

@@ -47,7 +47,7 @@ _QUIET = {
     "GIT_ASKPASS": "",
     "SSH_ASKPASS": "",
 }
-_VALUE = "CORTEX_GIT_{}"  # variables that the values of overrides stand in
+_VALUE = "CORTEX_GIT_{}"  # variables with the values of overrides
 
 
 class GitGrant(msgspec.Struct, frozen=True):
@@ -74,15 +74,15 @@ def run_git(
     grant: GitGrant | None = None,
     tree: Path | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git in *folder*; nothing that the checkout's configuration names is started.
+    """Run git in *folder* without starting any program that the checkout's configuration names.
 
     Args:
         folder: Where it runs.
         words: The command.
-        timeout_s: How long it and each look at the configuration may take.
-        options: That stand in front of the command, such as `--git-dir`.
-        grant: What it may use; None where nothing but git itself may run.
-        tree: The work tree of ours that it works in, which is in use as long as it lives.
+        timeout_s: Limit for it, and for each read of the configuration.
+        options: Before the command, such as `--git-dir`.
+        grant: What it may use; None if only git itself may run.
+        tree: Our work tree in which it runs, which is in use until it ends.
 
     Raises:
         GitConfigurationError: The configuration cannot be followed, puts the work tree elsewhere,
@@ -100,7 +100,7 @@ def run_git(
 
 
 class _GitSaidNoError(Exception):
-    """git cannot read the configuration; it says why."""
+    """git cannot read the configuration; the message has its reason."""
 
     def __init__(self, ended: subprocess.CompletedProcess[bytes]) -> None:
         super().__init__(ended)
@@ -166,7 +166,7 @@ class _Git:
             )
 
     def _everything(self) -> list[Setting]:
-        """All settings, also those that stand under a condition."""
+        """All settings, also conditional ones."""
         found = self._listed("--show-scope", "--no-includes")
         waiting = list(self._included(found))
         seen: set[tuple[str, Path]] = set()
@@ -254,7 +254,7 @@ def _run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
-        start_new_session=True,  # nobody is asked on a terminal, and it ends with all it started
+        start_new_session=True,  # no prompts on a terminal, and it ends with all its children
         pass_fds=inherited,
     )
     try:

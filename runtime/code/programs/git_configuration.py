@@ -1,15 +1,14 @@
-"""What a git configuration may say, and what is said against it before git is run; pure.
+"""Overrides for the unsafe settings of a git configuration, set before git runs; pure.
 
-Whoever made a checkout wrote its configuration, and many of git's keys name programs. So the rule
-is the other way round: a setting of a checkout stands if it is known to be data, or is a number or
-a yes or no under a name that no program has. Every other one is overridden, also those of a git
-that is newer than this list.
+The author of a checkout wrote its configuration, and many of git's keys name programs. So this is
+an allowlist: a setting of a checkout is used if it is known to be data, or is a number or a boolean
+under a name that no program has. All others are overridden, also keys of newer versions of git.
 
-So is what would weaken a check of git's own, as `http.sslVerify` does: a password of the user's may
-go to where it says.
+Settings that weaken a check of git, such as `http.sslVerify`, are overridden, too: they could send
+the user's password to an attacker.
 
-Conditions do not count: `includeIf` looks at the branch, which changes while git runs. What any
-condition might bring in is overridden.
+Conditions do not count: `includeIf` looks at the branch, which changes while git runs. Settings
+under any condition are overridden.
 """
 
 import os
@@ -37,7 +36,7 @@ ALWAYS = (
     ("safe.barerepository", "explicit"),
 )
 NO_HOOKS = ((HOOKS_PATH, os.devnull),)
-# Where nothing was granted, nothing is signed and nobody is asked for a password.
+# Without a grant, nothing is signed and no password is asked for.
 NOTHING_GRANTED = (
     *NO_HOOKS,
     ("core.safecrlf", "false"),
@@ -48,7 +47,7 @@ NOTHING_GRANTED = (
 )
 
 _PLAIN = re.compile(r"(?:true|false|yes|no|on|off|[+-]?\d+[kmg]?)?", re.IGNORECASE)
-# Last parts of keys that name programs, or folders of them, wherever they stand.
+# Last parts of keys that name programs, or folders of programs, in any section.
 _STARTED = (
     "alternaterefscommand askpass browser cccmd clean cmd command defaultkeycommand difffilter "
     "driver editor external fsmonitor gitproxy headercmd helper hookspath httpd modulepath "
@@ -66,7 +65,7 @@ _GUARDS = {
         "sslcapath sslcipherlist ssltry sslverify sslversion"
     ),
 }
-# What stands instead; "" elsewhere, which git takes for none or cannot start.
+# Replacements; otherwise "", which git ignores or cannot start.
 _INSTEAD = {
     ("core", "fsmonitor"): "false",
     ("core", "hookspath"): os.devnull,
@@ -161,12 +160,12 @@ def listed(said: bytes, scope: str = "") -> list[Setting]:
 def overridden(
     found: Sequence[Setting], own: Sequence[Setting] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The keys and values that are set against what was *found*, in order.
+    """The keys and values that override *found*, in order.
 
     Args:
-        found: All settings, under whatever conditions they hold.
-        own: What the user's own configuration says here, which stands; None where nothing that
-            any configuration names may run.
+        found: All settings, conditional ones included.
+        own: Settings of the user's own configuration, which are used; None if no program of any
+            configuration may run.
     """
     heard = [s for s in found if own is None or s.scope in OF_THE_CHECKOUT]
     keys = {s.key: s for s in heard if not _is_data(s)}

@@ -1,9 +1,9 @@
-"""Which work trees programs of ours are at work in, also after the runtime that started them.
+"""Tracks the work trees in which our programs run, even after the runtime that started them.
 
-git leaves the files by which it locks an index behind where it is killed, and refuses from then on.
-No such file says whose it is. So each program that we start in a work tree inherits a descriptor
-with a shared lock, which the system gives up with the last process that has it: who can have that
-lock alone knows that nothing of ours is alive there.
+A killed git leaves the lock files of its index behind, and later ones refuse to run. Such a file
+does not name its owner. So each program that we start in a work tree inherits a descriptor with a
+shared lock, which the system releases with the last process that has it: an exclusive lock proves
+that none of our programs runs there.
 """
 
 import contextlib
@@ -12,6 +12,8 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from cortex.bus import steady_s
 
 LOOK_S = 0.02  # between two looks at whether a program has ended
 WAIT_S = 5.0  # for a git that an earlier runtime started, which ends by itself
@@ -22,7 +24,7 @@ def using(tree: Path) -> Iterator[tuple[int, ...]]:
     """Descriptors that a program inherits which works in the work tree at *tree*."""
     try:
         mark = os.open(_mark(tree), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:  # no folder for work trees: nothing is there
+    except FileNotFoundError:  # no folder for work trees: there are none
         yield ()
         return
     try:
@@ -34,7 +36,7 @@ def using(tree: Path) -> Iterator[tuple[int, ...]]:
 
 @contextlib.contextmanager
 def using_around(folder: str) -> Iterator[tuple[int, ...]]:
-    """The same for a program that runs in *folder*, if that stands in a work tree of ours."""
+    """The same for a program that runs in *folder*, if that is in one of our work trees."""
     here = Path(folder).absolute()
     above = (each for each in (here, *here.parents) if each.name)
     tree = next((each for each in above if _mark(each).is_file()), None)
@@ -53,12 +55,12 @@ def unused(tree: Path, wait_s: float = WAIT_S) -> Iterator[bool]:
 
 
 def _alone(mark: int, wait_s: float) -> bool:
-    until = time.monotonic() + wait_s
+    until = steady_s() + wait_s
     while True:
         try:
             fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= until:
+            if steady_s() >= until:
                 return False
             time.sleep(LOOK_S)
         else:

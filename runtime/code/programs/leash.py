@@ -1,11 +1,11 @@
-"""Ends what programs run when this process is gone: a small process beside it notices, and kills.
+"""Ends programs when this process dies: a small process beside it notices, and kills them.
 
-A killed process can end nothing any more, and a program in a group of its own hears nothing of it.
-So the small process is told of each group while that runs, by a pipe whose other end closes with
-this process, however it ends. It is started with the first program.
+A killed process cannot end its programs, and a program in a group of its own does not notice. So
+the small process gets each running group, by a pipe that closes when this process ends in any way.
+It is started with the first program.
 
-A program begins only when the small process knows its group: until then a shell stands in its
-place, which waits for one line and gives up where this process is gone.
+A program begins only when the small process knows its group: until then a shell runs
+in its place, which waits for one line and ends if this process dies.
 """
 
 import atexit

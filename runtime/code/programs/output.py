@@ -1,12 +1,13 @@
-"""What a program says, read while it runs: the end of it is kept, the rest is dropped."""
+"""Reads the output of a running program: keeps the end, drops the rest."""
 
 import contextlib
 import os
 import selectors
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
+
+from cortex.bus import steady_s
 
 from .in_use import using_around
 
@@ -40,7 +41,7 @@ def start(
     *,
     stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start a program that says what it says into pipes, in a group of its own.
+    """Start a program with its output in pipes, in a process group of its own.
 
     Args:
         argv: Its words.
@@ -69,15 +70,15 @@ def start(
 def listen(
     process: subprocess.Popen[bytes], timeout_s: float, wanted: Callable[[], bool] | None = None
 ) -> tuple[bytes, bytes] | None:
-    """Read what *process* says until it ends; None where it did not, in time or while *wanted*.
+    """Read the output of *process* until it ends; None if it did not end in time or while *wanted*.
 
-    What it left running in the background is not waited for.
+    Its background processes are not waited for.
     """
     woken, wake = os.pipe()
     waiting = threading.Thread(target=_tell_end, args=(process, wake), daemon=True)
     waiting.start()
     try:
-        return _read(process, woken, time.monotonic() + timeout_s, wanted)
+        return _read(process, woken, steady_s() + timeout_s, wanted)
     finally:
         os.close(woken)
 
@@ -93,7 +94,7 @@ def _read(
     until: float,
     wanted: Callable[[], bool] | None,
 ) -> tuple[bytes, bytes] | None:
-    asked = time.monotonic()
+    asked = steady_s()
     pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe]
     tails = {pipe.fileno(): Tail() for pipe in pipes}
     with contextlib.ExitStack() as open_, selectors.DefaultSelector() as ready:
@@ -102,15 +103,15 @@ def _read(
         for fd in (woken, *tails):
             ready.register(fd, selectors.EVENT_READ)
         while woken in ready.get_map():
-            left = until - time.monotonic()
+            left = until - steady_s()
             if left <= 0:
                 return None
-            if wanted is not None and time.monotonic() - asked >= ASK_S:
+            if wanted is not None and steady_s() - asked >= ASK_S:
                 if not wanted():
                     return None
-                asked = time.monotonic()
+                asked = steady_s()
             _take(ready, tails, min(left, ASK_S if wanted else LONGEST_WAIT_S))
-        # Ended: take what stands in the pipes, not what something left behind goes on to say.
+        # Ended: read what is in the pipes, not later output of background processes.
         for _ in range(KEPT_BYTES // READ_BYTES):
             if not ready.get_map() or not _take(ready, tails, 0):
                 break

@@ -1,11 +1,11 @@
-"""Running a program: argument lists, no shell, a bound on time and on the output that is kept.
+"""Runs a program: argument lists, no shell, bounds on time and on the stored output.
 
 CortexError
 └── ProgramError                a program could not be run to its end
-    ├── ProgramRefusedError        it is none that may be run
+    ├── ProgramRefusedError        it is not allowed
     ├── ProgramTimeoutError        it took too long, and was ended
-    ├── ProgramUnwantedError       nobody waits for it any more, and it was ended
-    └── EffectInterruptedError     it was started once, and nobody saw its end
+    ├── ProgramUnwantedError       it was no longer wanted, and was ended
+    └── EffectInterruptedError     it was started once, and its end is unknown
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, steady_s, with_fields
 from cortex.runtime.isolation import environment_for
 
 from .leash import LEASH
@@ -30,7 +30,7 @@ Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 TAIL_LINES = 20
 
 
-TERM_S = 2.0  # to tidy up in; a lease is kept for 5 s above a handler's own time
+TERM_S = 2.0  # for cleaning up; a lease lasts 5 s longer than its handler's time
 
 
 LOOK_S = 0.02  # between two looks at a group that is ending
@@ -63,8 +63,8 @@ def program_environment(
 def argv_of(command: str | Sequence[str], allow: Sequence[str]) -> tuple[str, ...]:
     """The words of *command*.
 
-    An allowed program is named as *allow* has it: by a bare name, which is looked up on PATH, or by
-    the same path. A file of the workspace that is called like an allowed program is not that one.
+    An allowed program must be named as in *allow*: by a bare name, found on PATH, or by the same
+    path. A file of the workspace with the name of an allowed program is not allowed.
 
     Raises:
         ProgramRefusedError: There are none, or the program is not among those that are allowed.
@@ -92,9 +92,9 @@ def run_program(
     environment: Mapping[str, str] | None = None,
     wanted: Callable[[], bool] | None = None,
 ) -> ProgramOutcome:
-    """Run a program in *folder* to its end; everything it started ends with it where it is cut.
+    """Run a program in *folder* to its end; if it is cut short, all its children end with it.
 
-    It is cut as well where this process ends before, in good order or not.
+    It is also cut short if this process ends first, in any way.
 
     Args:
         argv: Its words.
@@ -102,15 +102,15 @@ def run_program(
         timeout_s: How long it may take.
         passed: Variables that it gets beside what every program does.
         hidden: Variables that it does not get unless they are passed.
-        environment: All its variables, where they are known; the others count for nothing then.
-        wanted: Asked now and then; where it says no, the program is ended.
+        environment: All its variables; if given, *passed* and *hidden* are ignored.
+        wanted: Called repeatedly; if false, the program is ended.
 
     Raises:
         ProgramTimeoutError: It took longer than *timeout_s*.
         ProgramUnwantedError: It was not *wanted* any more.
         ProgramError: It cannot be started.
     """
-    until = time.monotonic() + timeout_s
+    until = steady_s() + timeout_s
     with contextlib.ExitStack() as block:
         try:
             known = program_environment(passed, hidden) if environment is None else environment
@@ -119,7 +119,7 @@ def run_program(
             raise ProgramError(argv[0], cannot_start(error)) from None
         said = listen(process, timeout_s, wanted)
         if said is None:
-            in_time = time.monotonic() < until
+            in_time = steady_s() < until
             end_group(process.pid)
             process.wait()
     if said is None:
@@ -130,16 +130,16 @@ def run_program(
 
 
 def cannot_start(error: OSError | ValueError) -> str:
-    """Why a program was not started; a ValueError says that a word holds a zero byte."""
+    """Why a program was not started; a ValueError means that a word has a zero byte."""
     return f"cannot be started: {getattr(error, 'strerror', None) or error}"
 
 
 def end_group(group: int) -> None:
     """End a program and all it started: they are asked to, and killed where they do not."""
-    until = time.monotonic() + TERM_S
+    until = steady_s() + TERM_S
     try:
         os.killpg(group, signal.SIGTERM)
-        while time.monotonic() < until:
+        while steady_s() < until:
             os.killpg(group, 0)
             time.sleep(LOOK_S)
         os.killpg(group, signal.SIGKILL)
@@ -147,23 +147,35 @@ def end_group(group: int) -> None:
         return  # all of it ended by itself
 
 
+@with_fields
 class ProgramError(CortexError):
-    """A program could not be run to its end."""
+    """A program could not be run to its end.
 
-    def __init__(self, program: str, problem: str) -> None:
-        super().__init__(program, problem)
-        self.program, self.problem = program, problem
+    Attributes:
+        kind: One word for programs, in the failure of the step that ran it.
+        retry: False where another attempt cannot help.
+    """
 
-    def __str__(self) -> str:
-        return f"{self.program} {self.problem}"
+    kind = "failed"
+    retry = True
+
+    program: str
+    problem: str
+
+    says = "{program} {problem}"
 
 
 class ProgramRefusedError(ProgramError):
     """What was asked for is no program that may be run; trying again cannot help."""
 
+    kind = "refused"
+    retry = False
+
 
 class ProgramTimeoutError(ProgramError, TimeoutError):
     """A program took longer than it may, and was ended with all it had started."""
+
+    kind = "timeout"
 
     def __init__(self, program: str, timeout_s: float) -> None:
         super().__init__(program, f"was ended after {timeout_s:g} s")
@@ -173,6 +185,9 @@ class ProgramTimeoutError(ProgramError, TimeoutError):
 class ProgramUnwantedError(ProgramError):
     """Whoever asked for a program does not wait for it any more; it was ended."""
 
+    kind = "interrupted"
+    retry = False
+
     def __init__(self, program: str) -> None:
         super().__init__(program, "was ended: nothing waits for it any more")
         self.args = (program,)
@@ -180,3 +195,5 @@ class ProgramUnwantedError(ProgramError):
 
 class EffectInterruptedError(ProgramError):
     """The program was started once and its end is not known."""
+
+    kind = "interrupted"

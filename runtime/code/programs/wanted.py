@@ -11,7 +11,7 @@ History = Callable[[str], Iterator[Recorded]]
 
 
 class Waiters:
-    """Knows for whom programs run; where it can see no log, every program is wanted."""
+    """Knows for which execution programs run; without a log, every program is wanted."""
 
     def __init__(self, history: History | None) -> None:
         self._history = history

@@ -1,4 +1,4 @@
-"""Repairing a checkout: edits applied in a worktree, tests found and read, commits, the news."""
+"""Repairs a checkout: edits in a worktree, test commands and results, commits, web hooks."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from .commands import PYTHONS, TestOutput, find_command, looked_at, read_output
     from .commits import check_branch, commit, made_by, message_of, push, trailers_of
     from .dropped import NO_TREE, WRITES, AskedThere, clear_leftovers, drop, locked, work_tree
-    from .edits import Edit, EditError, WriteCodeAnswer, apply_edit, nearest_line
     from .errors import (
         CheckoutUnusableError,
         GitFailedError,
@@ -21,7 +20,17 @@ if TYPE_CHECKING:
         RepairError,
     )
     from .git import Git
-    from .patch import PathRefusedError, checked_path, planned, write
+    from .patch import (
+        Edit,
+        EditError,
+        PathRefusedError,
+        WriteCodeAnswer,
+        apply_edit,
+        checked_path,
+        nearest_line,
+        planned,
+        write,
+    )
     from .records import TESTS_FAILED, RepairRecord, recorded_repair, repair_of
     from .tree import changed_since, tree_of
     from .web_hook import hook_secret, hook_signature, hook_url, post_hook

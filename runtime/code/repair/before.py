@@ -1,4 +1,4 @@
-"""What stood in a work tree before a step wrote there, so that the step can begin anew.
+"""Saves the contents of a work tree before a step writes there, so that the step can start again.
 
 An execution that works towards a goal shares its work tree with its children, and much of what
 stands there is committed nowhere. So a step that is tried again starts from what it found, not from
@@ -18,13 +18,13 @@ class Before(msgspec.Struct, frozen=True):
 
     execution_id: str
     step_id: str
-    head: str  # the commit it stood on
+    head: str  # its commit at that time
     staged: str  # tree of what belonged to the next commit
     files: str  # tree of all files but those that git ignores
 
 
 def keep_before(tree: Worktree, execution_id: str, step_id: str) -> None:
-    """Remember what stands in *tree*; where the step wrote before, put that back instead.
+    """Save the contents of *tree*; if the step wrote there before, restore them instead.
 
     Raises:
         GitFailedError: git cannot do it.
@@ -45,7 +45,7 @@ def keep_before(tree: Worktree, execution_id: str, step_id: str) -> None:
 
 
 def restore_before(folder: Path, execution_id: str, timeout_s: float) -> None:
-    """Put back what stood in the work tree at *folder* before *execution_id* wrote there last.
+    """Restore the work tree at *folder* to its contents before *execution_id* last wrote there.
 
     Raises:
         GitFailedError: git cannot do it.
@@ -63,7 +63,7 @@ def _put_back(tree: Worktree, before: Before) -> None:
 
 
 def _kept(tree: Worktree) -> Before | None:
-    """What is kept for *tree*; None once its commit is another: what was committed stays."""
+    """The saved contents of *tree*; None after its commit changed: committed work stays."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
         kept = msgspec.json.decode(_path(tree.folder).read_bytes(), type=Before)
         return kept if kept.head == tree.head else None

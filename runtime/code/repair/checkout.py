@@ -1,4 +1,4 @@
-"""The user's checkout: what a branch can start from, and what git keeps there; only read."""
+"""The user's checkout: possible starts of a branch, and the files that git tracks; read-only."""
 
 import contextlib
 import os
@@ -34,10 +34,10 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 def sources_at(folder: Path, timeout_s: float) -> Sources:
-    """The checkout that *folder* is, or stands in.
+    """The checkout that *folder* is, or is in.
 
     Raises:
-        CheckoutUnusableError: It is none, a bare repository, or without commits.
+        CheckoutUnusableError: It is not a checkout, a bare repository, or without commits.
         GitFailedError: git cannot be asked.
     """
     if not _is_folder(folder):

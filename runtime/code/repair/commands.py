@@ -1,4 +1,4 @@
-"""How the tests of some sources are run, told from their files; pure.
+"""Chooses the command that runs the tests of some sources, from their files; pure.
 
 The first that fits is taken:
 
@@ -33,7 +33,7 @@ _NO_SCRIPT = "no test specified"  # what `npm init` writes
 _TARGET = r"^{}[ \t]*:(?!=)"
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 PYTHONS = (".venv/bin/python", "venv/bin/python")  # of the user's checkout
-Read = Callable[[str], str]  # the text of a file that is there
+Read = Callable[[str], str]  # the text of an existing file
 EXCERPT_CHARS = 12_000  # a few hundred lines
 FAILED = 100  # names
 _NONE_RAN = re.compile(r"^(?:Ran 0 tests in|(?:#|\u2139) tests 0$)", re.MULTILINE)
@@ -143,7 +143,7 @@ class TestOutput(msgspec.Struct, frozen=True):
 
 
 def read_output(output: bytes, root: Path) -> TestOutput:
-    """Read what a run in *root* said; paths in it become relative."""
+    """Parse the output of a run in *root*; paths in it become relative."""
     text = output.decode(errors="replace")
     for folder in dict.fromkeys((str(root), os.path.realpath(root))):
         text = text.replace(f"{folder}/", "").replace(folder, ".")

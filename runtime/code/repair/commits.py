@@ -1,4 +1,4 @@
-"""One commit a step: its message, how it is found again, and how it gets to a remote."""
+"""One commit a step: its message, its search, and its push to a remote."""
 
 import re
 from collections.abc import Collection
@@ -55,10 +55,10 @@ def made_by(git: Git, branch: str, execution_id: str, step_id: str) -> str:
 
 
 def check_branch(sources: Sources, tree: Worktree, branch: str) -> None:
-    """Refuse a branch that a commit of ours must not go to.
+    """Refuse a branch that our commit must not use.
 
     Raises:
-        CheckoutUnusableError: It is no name for one, somebody works on it, or it is there already.
+        CheckoutUnusableError: The name is invalid, or the branch is checked out or exists.
     """
     git = sources.git
     if git.asked("check-ref-format", "--branch", branch).returncode or branch.startswith("-"):
@@ -98,20 +98,20 @@ def commit(
 
 
 def push(git: Git, remote: str, branch: str, *, hooks: bool, hidden: Collection[str] = ()) -> None:
-    """Bring *branch* to *remote*; where it is there already nothing happens. Never by force.
+    """Push *branch* to *remote*, unless it is there already. Never by force.
 
     A remote that is a folder of this machine runs none of its hooks.
 
-    Neither hooks nor what reaches the remote get the variables that are *hidden*.
+    Neither hooks nor transport programs get the *hidden* variables.
 
     Raises:
         CheckoutUnusableError: There is no such remote.
-        GitFailedError: The remote did not take it, or cannot be reached.
+        GitFailedError: The remote rejected it, or cannot be reached.
     """
     remotes = git.run("remote").split()
     if remote not in remotes:
         there = f"only {', '.join(remotes)}" if remotes else "none"
-        raise CheckoutUnusableError(f"have no remote {remote!r}, {there}: name one that is there")
+        raise CheckoutUnusableError(f"have no remote {remote!r}, {there}: name one that exists")
     ref = f"refs/heads/{branch}:refs/heads/{branch}"
     quiet = ["push", "--quiet", "--no-follow-tags", "--recurse-submodules=no"]
     quiet.append("--verify" if hooks else "--no-verify")

@@ -1,8 +1,8 @@
-"""Going back drops what a step changed in the worktree, once, before anybody looks at it again.
+"""Drops a step's changes in the worktree after going back, once, before they are read again.
 
 The step that wrote it is asked again as soon as going back is recorded, and its model may read and
-patch files at once. So whoever comes to the worktree first drops the change, under a lock, and
-leaves a mark: who comes later, or after a restart, leaves alone what was written since.
+patch files at once. So the first user of the worktree drops the change, under a lock, and leaves a
+mark: later users, also after a restart, keep what was written since.
 """
 
 import contextlib
@@ -35,18 +35,18 @@ _ENDS = frozenset(
 )
 GIT_TIMEOUT_S = 60.0
 NO_TREE = (
-    "are not a git checkout, and a goal changes files only in a work tree of one: "
+    "are not a git checkout, and a goal changes files only in a worktree of one: "
     "`git init`, commit what is there, then run it again"
 )
 
 
 def drop_of(records: Iterable[Recorded]) -> str:
-    """Id of the newest going back that drops a change of files; "" where there is none to drop.
+    """Id of the newest going back that drops changes of files; "" if there are none.
 
     The next attempt to write starts from the branch by itself.
 
     Args:
-        records: Those of the execution, in order.
+        records: Of the execution, in order.
     """
     wrote: set[object] = set()
     found = ""
@@ -65,17 +65,17 @@ def drop(
     records: Callable[[], Iterable[Recorded]],
     reset: Callable[[], object],
 ) -> None:
-    """Have *reset* put the worktree at *folder* back, where going back asks for it, once.
+    """Call *reset* on the worktree at *folder*, once, if going back requires it.
 
     Args:
-        folder: The worktree, which is there; several executions may work in it.
-        execution_id: The one that went back.
+        folder: The existing worktree; several executions may use it.
+        execution_id: The execution that went back.
         records: Those of the execution by now. Whoever writes holds the lock as well, so that no
             attempt begins between this look and the reset.
-        reset: Puts it back.
+        reset: Restores the worktree.
 
     Raises:
-        RepairError: As *reset* does; then the next who comes tries it.
+        RepairError: From *reset*; then the next user tries again.
     """
     own = "" if execution_id == folder.name else f".{execution_id}"
     mark = folder.with_name(f".{folder.name}{own}.dropped")
@@ -102,9 +102,9 @@ def locked(folder: Path, *, shared: bool = False) -> Iterator[None]:
 
 
 def clear_leftovers(home: Path, history: Callable[[str], Iterable[Recorded]]) -> None:
-    """Remove what is kept beside the work trees of *home* for executions that are over.
+    """Remove data beside the work trees of *home* for executions that are over.
 
-    What belongs to nobody whom the log knows stays.
+    Data of executions that are not in the log stays.
     """
     over: dict[str, bool | None] = {}
 
@@ -141,7 +141,7 @@ def work_tree(home: Home | None, event: AskedThere, folder: str = "") -> Path:
             folder is not in there.
     """
     if home is None:
-        raise CheckoutUnusableError("get no work tree: start the runtime with a home")
+        raise CheckoutUnusableError("get no worktree: start the runtime with a home")
     try:
         sources = sources_at(Path(event.workspace or ".").absolute(), GIT_TIMEOUT_S)
     except CheckoutUnusableError as error:
@@ -152,5 +152,5 @@ def work_tree(home: Home | None, event: AskedThere, folder: str = "") -> Path:
             fresh_worktree(sources, tree, branch_of(owner_of(event)))
     place = (tree / sources.prefix / folder).resolve()
     if not place.is_relative_to(tree.resolve()) or not place.is_dir():
-        raise CheckoutUnusableError(f"have no folder {folder[:200]!r} in their work tree")
+        raise CheckoutUnusableError(f"have no folder {folder[:200]!r} in their worktree")
     return place

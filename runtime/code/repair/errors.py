@@ -1,62 +1,68 @@
-"""What can go wrong when a checkout is repaired.
+"""The errors of repairing a checkout.
 
 CortexError
-└── RepairError              the repair cannot go on; the message is one line without our own paths
-    ├── CheckoutUnusableError    it is none, or none that a branch can start from
+└── RepairError              the repair cannot continue; the message is one line without our paths
+    ├── CheckoutUnusableError    it is no checkout, or no branch can start from it
     ├── PatchRefusedError        an edit does not fit the files: ask for another
-    ├── GitFailedError           git said no
+    ├── GitFailedError           a git command failed
     ├── HookRefusedError         the web hook's address or secret cannot be used
-    └── HookFailedError          the web hook did not take it
-        └── HookUnansweredError  it may have taken it: nobody knows
+    └── HookFailedError          the web hook rejected it
+        └── HookUnansweredError  it did not answer: the outcome is unknown
 """
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
 
 class RepairError(CortexError):
-    """The repair cannot go on."""
+    """The repair cannot continue; *kind* and *retry* are those of the step's failure."""
+
+    kind = "refused"
+    retry = False
 
 
+@with_fields
 class CheckoutUnusableError(RepairError):
     """The sources are no git checkout, or none that a branch can start from."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    problem: str
 
-    def __str__(self) -> str:
-        return f"the sources {self.problem}"
+    says = "the sources {problem}"
 
 
+@with_fields
 class PatchRefusedError(RepairError):
     """An edit cannot be carried out; nothing was written."""
 
-    def __init__(self, number: int, path: str, problem: str) -> None:
-        super().__init__(number, path, problem)
-        self.number, self.path, self.problem = number, path, problem  # number: from 1
+    kind = "failed"
+    retry = True
 
-    def __str__(self) -> str:
-        return f"edit {self.number} of {self.path!r} does not apply: {self.problem}"
+    number: int  # from 1
+    path: str
+    problem: str
+
+    says = "edit {number} of {path!r} does not apply: {problem}"
 
 
+@with_fields
 class GitFailedError(RepairError):
     """git ended with an error."""
 
-    def __init__(self, command: str, problem: str) -> None:
-        super().__init__(command, problem)
-        self.command, self.problem = command, problem
+    command: str
+    problem: str
 
-    def __str__(self) -> str:
-        return f"git {self.command}: {self.problem}"
+    says = "git {command}: {problem}"
 
 
 class HookRefusedError(RepairError):
-    """The address or the secret is none that can be used; trying again cannot help."""
+    """The address or the secret cannot be used; a retry cannot help."""
 
 
 class HookFailedError(RepairError):
     """The receiver did not take it; the message names the host alone, the rest may be secret."""
 
+    kind = "failed"
+    retry = True
+
 
 class HookUnansweredError(HookFailedError):
-    """It was posted and not answered: nobody knows whether the receiver took it."""
+    """It was posted and not answered: whether the receiver accepted it is unknown."""

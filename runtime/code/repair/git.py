@@ -1,4 +1,4 @@
-"""git, asked for a repair: what it says wrong comes as one line, without paths of this machine."""
+"""Runs git for a repair: its errors become one line, without paths of this machine."""
 
 import os
 import re
@@ -64,7 +64,7 @@ class Git:
         return os.fsdecode(ended.stdout)
 
     def said(self, stderr: bytes) -> str:
-        """The line that says what is wrong; our own folder and passwords are left out."""
+        """The line with the error; our own folder and passwords are removed."""
         text = _FOLDERS.sub("'", stderr.decode(errors="replace"))
         text = _CREDENTIALS.sub("", text.replace(f"{self.folder}/", ""))
         lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""What an execution's own events say of its repair; a fold, pure."""
+"""The state of a repair, folded from its execution's events; pure."""
 
 from collections.abc import Iterable
 from typing import Any, Literal

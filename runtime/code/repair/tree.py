@@ -1,4 +1,4 @@
-"""What tests ran on: one digest over every file below a folder that git does not ignore.
+"""Identifies the files that tests ran on: one digest over all in a folder that git does not ignore.
 
 Cortex takes it itself, from the files, so that it does not matter who wrote them. It is taken
 without git's index and filters, and in a folder that is no checkout as well.
@@ -18,12 +18,12 @@ NAMED = 5  # files that are named
 
 
 def tree_of(folder: Path, home: Path | None, *, deep: int = 3) -> str:
-    """The digest of what stands in *folder*; what Cortex keeps in *home* does not count.
+    """The digest of the files in *folder*; those of Cortex in *home* do not count.
 
     Args:
         folder: A worktree, a checkout, or any other folder.
-        home: Where it stands inside, it is left out.
-        deep: How many checkouts inside each other are looked into, as submodules are.
+        home: Left out if it is inside.
+        deep: Most levels of nested checkouts, such as submodules, to enter.
 
     Raises:
         CheckoutUnusableError: It cannot be listed or read.
@@ -34,7 +34,7 @@ def tree_of(folder: Path, home: Path | None, *, deep: int = 3) -> str:
         raise CheckoutUnusableError(f"cannot be listed: {error}") from error
     apart = home.resolve() if home is not None else None
     if apart is not None and not apart.is_relative_to(listed.root):
-        apart = None  # worktrees stand in the home, and are not left out
+        apart = None  # worktrees are in the home, and are not left out
     tree = hashlib.sha256()
     for name in listed.files:
         path = listed.root / name.rstrip("/")
@@ -53,8 +53,8 @@ def tree_of(folder: Path, home: Path | None, *, deep: int = 3) -> str:
 def changed_since(folder: Path, since_ns: int, timeout_s: float) -> list[str]:
     """Files that git tracks in *folder* and that were written after a time; a few of them.
 
-    What the tests themselves leave behind is not tracked, and does not count. In a folder that is
-    no checkout nobody can tell the two apart.
+    Files that the tests leave behind are not tracked, and do not count. In a folder that is no
+    checkout the two cannot be distinguished.
     """
     try:
         said = run_git(str(folder), "ls-files", "-z", timeout_s=timeout_s)
@@ -65,9 +65,9 @@ def changed_since(folder: Path, since_ns: int, timeout_s: float) -> list[str]:
         try:
             status = (folder / name).lstat()
         except OSError:
-            changed.append(name)  # it is gone, or was before: the tests did not run on all of it
+            changed.append(name)  # deleted, perhaps before: the tests did not run on all files
             continue
-        # The time of the last change, which nobody can set; folders stand for submodules.
+        # The time of the last inode change, which cannot be set; folders are submodules.
         if stat.S_ISREG(status.st_mode) and status.st_ctime_ns > since_ns:
             changed.append(name)
     return [name for name in changed if name][:NAMED]

@@ -1,4 +1,4 @@
-"""Posting to a web hook: checked address, signed body, no redirects, one line when it fails."""
+"""Posts to a web hook: checked address, signed body, no redirects, one line on failure."""
 
 import hashlib
 import hmac
@@ -30,10 +30,10 @@ class Url(msgspec.Struct, frozen=True):
 
 
 def hook_url(given: str, variable: str = "") -> Url:
-    """The address that is *given*, or stands in an environment variable.
+    """The address that is *given*, or in an environment variable.
 
     Raises:
-        HookRefusedError: There is none, or it is none that is posted to.
+        HookRefusedError: There is none, or posting to it is not allowed.
     """
     text = given or _secret(variable)
     if not text:
@@ -75,7 +75,7 @@ def _secret(reference: str) -> str:
 
 
 def hook_signature(body: bytes, secret: bytes) -> str:
-    """The value of the header that says who sent *body*."""
+    """The value of the header that signs *body*."""
     return f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"
 
 
@@ -114,7 +114,7 @@ def post_hook(url: Url, body: bytes, key: str, secret: bytes | None, timeout_s: 
 
 
 class _Plain(http.client.HTTPConnection):
-    """A connection that says once it stands, through a proxy or not."""
+    """A connection that reports when it is established, through a proxy or not."""
 
     def __init__(self, *args: Any, met: threading.Event, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -126,7 +126,7 @@ class _Plain(http.client.HTTPConnection):
 
 
 class _Secure(_Plain, http.client.HTTPSConnection):
-    """The same over TLS, once that stands as well."""
+    """The same over TLS, after its handshake."""
 
 
 class _Http(urllib.request.HTTPHandler):

@@ -1,8 +1,8 @@
 """The worktree of an execution: a second checkout, in the home, on a branch of its own.
 
-git looks for a repository upward from a folder, and a home often stands inside the user's checkout.
-Every command here names the worktree's own `.git`, so that nothing can reach the user's files even
-where that file is gone.
+git searches a repository upward from a folder, and a home is often inside the user's checkout. Each
+command here names the worktree's own `.git`, so none can reach the user's files, even if that file
+is missing.
 """
 
 import re
@@ -43,7 +43,7 @@ class Asked(Protocol):
 
 
 class Worktree:
-    """A worktree that is there."""
+    """An existing worktree."""
 
     def __init__(self, folder: Path, timeout_s: float) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class Worktree:
 
     @property
     def head(self) -> str:
-        """The commit it stands on."""
+        """Its current commit."""
         return self.git.run("rev-parse", "--verify", "HEAD").strip()
 
     @property
@@ -61,7 +61,7 @@ class Worktree:
         return self.git.asked("symbolic-ref", "--quiet", "--short", "HEAD").stdout.decode().strip()
 
     def reset(self) -> None:
-        """Back to the branch: what was changed, built or left there is gone."""
+        """Reset to the branch; all changes and untracked files are removed."""
         self.git.run("reset", "--hard", "--quiet", "HEAD")
         self.git.run("clean", "-ffdxq")
 
@@ -70,7 +70,7 @@ class Worktree:
         return forbidden(self.git, paths)
 
     def stage(self, paths: Sequence[str]) -> None:
-        """Say that what stands in *paths* belongs to the next commit."""
+        """Stage the contents of *paths* for the next commit."""
         self.git.run("add", "--force", "--", *(f":(literal){path}" for path in paths))
 
     def is_clean(self) -> bool:
@@ -78,7 +78,7 @@ class Worktree:
         return not self.git.run("status", "--porcelain", "--ignore-submodules=dirty").strip()
 
     def stage_all(self) -> None:
-        """Say that whatever changed belongs to the next commit."""
+        """Stage all changes for the next commit."""
         self.git.run("add", "--all")
 
     def staged(self) -> list[str]:
@@ -102,10 +102,10 @@ def branch_of(execution_id: str) -> str:
 
 
 def folder_of(home: Path, execution_id: str) -> Path:
-    """Where the worktree of an execution stands, if it is there.
+    """The worktree folder of an execution, if it exists.
 
     Raises:
-        CheckoutUnusableError: The execution has an id that is no name for a folder and a branch.
+        CheckoutUnusableError: The execution's id cannot name a folder and a branch.
     """
     if not _NAME.fullmatch(execution_id) or ".." in execution_id or execution_id.endswith("."):
         raise CheckoutUnusableError(f"cannot get a branch: {execution_id!r} is not a name for one")
@@ -126,9 +126,9 @@ def find_worktree(folder: Path, timeout_s: float) -> Worktree | None:
 
 
 def fresh_worktree(sources: Sources, folder: Path, branch: str) -> Worktree:
-    """The worktree at *folder* as its branch has it; made where it is not there.
+    """The worktree at *folder* in the state of its branch; made if it is missing.
 
-    A new branch starts from the commit that is checked out; one that is there stays as it is.
+    A new branch starts from the commit that is checked out; an existing one is unchanged.
 
     Raises:
         CheckoutUnusableError: The worktree there belongs to another repository.
@@ -164,7 +164,7 @@ def remove_worktree(sources: Sources, folder: Path) -> None:
 
 
 def head_of(git: Git, branch: str) -> str:
-    """The commit at the head of *branch*; "" where there is no such branch."""
+    """The commit at the head of *branch*; "" if there is no such branch."""
     said = git.asked("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}")
     return said.stdout.decode().strip()
 
@@ -174,10 +174,10 @@ def _repository(git: Git) -> Path:
 
 
 def clear_left_locks(tree: Path) -> None:
-    """Take away what locks the work tree at *tree*, where no program of ours is at work there.
+    """Remove lock files of the work tree at *tree*, unless one of our programs runs there.
 
-    A program that an earlier runtime started and that still works is waited for a moment; where it
-    goes on, git says itself what it finds locked.
+    A program of an earlier runtime gets a moment to end; if it continues, git itself reports the
+    lock.
     """
     own = _own_folder(tree)
     if own is None or not any(own.glob(LOCKS)):
@@ -204,7 +204,7 @@ def _making(own: Path) -> bool:
 
 
 def _own_folder(tree: Path) -> Path | None:
-    """The folder in which git keeps what is the work tree's alone; None where there is none."""
+    """The folder with git's data of this work tree; None if there is none."""
     try:
         named = _LINK.match((tree / ".git").read_text(errors="surrogateescape"))
         if named is None:

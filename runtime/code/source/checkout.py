@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 from cortex.runtime.retrieval import Walk
 
 from ..programs import GitConfigurationError, run_git
@@ -233,37 +233,32 @@ class CheckoutError(CortexError):
     """The folder cannot be used as a checkout."""
 
 
+@with_fields
 class NotAFolderError(CheckoutError, NotADirectoryError):
     """There is no folder at the path that was given."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    path: str
 
-    def __str__(self) -> str:
-        return f"{self.path} is not a folder: give the folder that holds the checkout"
+    says = "{path} is not a folder: give the folder that holds the checkout"
 
 
+@with_fields
 class GitMissingError(CheckoutError):
     """A git checkout was given on a machine without git."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    path: str
 
-    def __str__(self) -> str:
-        return f"{self.path} is a git checkout but there is no git command: install git"
+    says = "{path} is a git checkout but there is no git command: install git"
 
 
+@with_fields
 class CheckoutUnreadableError(CheckoutError):
     """The folder exists but its files cannot be listed."""
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path, self.reason = path, reason
+    path: str
+    reason: str
 
-    def __str__(self) -> str:
-        return f"{self.path} cannot be listed ({self.reason}): check its owner and permissions"
+    says = "{path} cannot be listed ({reason}): check its owner and permissions"
 
 
 def normalise(path: str) -> str:

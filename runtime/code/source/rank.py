@@ -32,12 +32,12 @@ class Location(Struct, frozen=True, kw_only=True):
     """A line of the checkout that a failure points at."""
 
     path: str  # relative to the checkout, with slashes
-    line: int  # 1, 2, 3, ...
+    line: int  # counted from 1
     symbol: str = ""  # the function, method or class around it
-    why: str  # one sentence
-    score: float  # comparable within one answer only
-    snippet: str = ""  # the lines around it, numbered, the line itself marked with ">"
-    log_line: int = 0  # 1, 2, 3, ...: the line of the text that names it
+    why: str  # one sentence: the reason
+    score: float  # comparable only within one result
+    snippet: str = ""  # the lines around it with their numbers; ">" marks the line
+    log_line: int = 0  # the line of the text that names it, counted from 1
 
 
 def find_relevant_code(

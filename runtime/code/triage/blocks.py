@@ -85,7 +85,7 @@ _LIBRARY = re.compile(
 )
 
 
-class Block(msgspec.Struct, kw_only=True):
+class FailureBlock(msgspec.Struct, kw_only=True):
     """Positions (not line numbers) of the lines of one failure, by what they are good for."""
 
     title: list[int]
@@ -98,9 +98,9 @@ class Block(msgspec.Struct, kw_only=True):
 class Reference(msgspec.Struct, frozen=True):
     """A place in a source file that a log line points at."""
 
-    path: str
-    line: int  # 1-based
-    library: bool  # it is the code of a dependency
+    path: str  # as the log has it
+    line: int  # counted from 1
+    library: bool  # True: it is code of a dependency
 
 
 def references(text: str) -> list[Reference]:
@@ -131,7 +131,7 @@ def block_of(
     *,
     before: Sequence[int] = (),
     whole: bool = True,
-) -> Block:
+) -> FailureBlock:
     """Return what belongs to *hit*; *starts* are the positions where another failure begins.
 
     What it is known to have said *before* belongs to it too. Where the *whole* is not asked for,
@@ -148,7 +148,7 @@ def block_of(
     frames = _frames([i for i in body if i not in messages], texts)
     used = {*messages, *frames}
     rest = [i for i in body if i not in used and texts[i].strip()]
-    return Block(title=title, messages=messages, frames=frames, rest=rest, looked=len(body))
+    return FailureBlock(title=title, messages=messages, frames=frames, rest=rest, looked=len(body))
 
 
 def _messages(body: list[int], texts: Sequence[str]) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .blocks import Block, block_of, is_panic_of_test
+from .blocks import FailureBlock, block_of, is_panic_of_test
 from .names import Names, identity
 from .reader import Log
 from .rules import FailureRule, Hit, RuleBook, rule
@@ -61,7 +61,7 @@ class LoggedFailure(msgspec.Struct, kw_only=True):
     """Everything the log says about one failure."""
 
     hit: Hit  # the line that names it best
-    blocks: list[Block]
+    blocks: list[FailureBlock]
     seen: int  # on how many lines it was announced
     score: float = 0.0
 
@@ -232,14 +232,14 @@ def _quoted_above(index: int, texts: Sequence[str]) -> list[int]:
     return []
 
 
-def _title_of(hit: Hit, block: Block, texts: Sequence[str]) -> str:
+def _title_of(hit: Hit, block: FailureBlock, texts: Sequence[str]) -> str:
     if len(block.title) == 1:
         return hit.title
     lines = (hit.title if i == hit.index else texts[i].strip() for i in block.title)
     return " ".join(lines).rstrip(":")
 
 
-def _named_by_its_reason(hit: Hit, block: Block, texts: Sequence[str]) -> Hit:
+def _named_by_its_reason(hit: Hit, block: FailureBlock, texts: Sequence[str]) -> Hit:
     if hit.rule.shape != "trace" or not block.messages:
         return hit
     last = max(block.messages)

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 import msgspec
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, with_fields
 
 from .keep import MAX_CHARS, MAX_LINES, BoundedLines
 from .lines import MAX_LINE_CHARS, clean, split
@@ -84,13 +84,13 @@ def read_log(
 
 def parse_log(text: str, *, source: str = "text") -> Log:
     """Return the log that *text* is."""
-    keeper = BoundedLines()
-    lines = _Lines(keeper)
+    bounded = BoundedLines()
+    lines = _Lines(bounded)
     lines.feed(text)
     return Log(
         source=source,
-        numbers=keeper.numbers,
-        texts=keeper.texts,
+        numbers=bounded.numbers,
+        texts=bounded.texts,
         lines=lines.close(),
         size_bytes=len(text.encode("utf-8", "replace")),
     )
@@ -101,7 +101,7 @@ def _read(
     name: str,
     encoding: str,
     count: Callable[[str], int] | None,
-    keeper: BoundedLines,
+    bounded: BoundedLines,
 ) -> Log:
     head = file.read(_CHUNK_BYTES)
     packed = head.startswith(_GZIP_MAGIC)
@@ -114,7 +114,7 @@ def _read(
     first = next(chunks, b"")
     encoding = _encoding_of(first, name, encoding)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-    text = _Lines(keeper)
+    text = _Lines(bounded)
     for data in _chain(first, chunks):
         size_bytes += len(data)
         decoded = decoder.decode(data)
@@ -125,8 +125,8 @@ def _read(
     _refuse_if_it_shrank(file, raw.read_bytes, name)
     return Log(
         source=name,
-        numbers=keeper.numbers,
-        texts=keeper.texts,
+        numbers=bounded.numbers,
+        texts=bounded.texts,
         lines=lines,
         size_bytes=size_bytes,
         tokens=tally.tokens,
@@ -134,10 +134,10 @@ def _read(
 
 
 class _Lines:
-    """Cut decoded text at line ends and hand whole lines to the keeper."""
+    """Cut decoded text at line ends and hand whole lines to *bounded*."""
 
-    def __init__(self, keeper: BoundedLines) -> None:
-        self._keeper, self._pending, self._number = keeper, "", 0
+    def __init__(self, bounded: BoundedLines) -> None:
+        self._bounded, self._pending, self._number = bounded, "", 0
 
     def feed(self, text: str) -> None:
         cut = text.rfind("\n")
@@ -157,7 +157,7 @@ class _Lines:
 
     def _emit(self, text: str) -> None:
         lines = split(clean(text))
-        self._keeper.add(self._number + 1, lines)
+        self._bounded.add(self._number + 1, lines)
         self._number += len(lines)
 
 
@@ -254,26 +254,23 @@ class LogError(CortexError):
     """A log could not be turned into lines."""
 
 
+@with_fields
 class LogUnreadableError(LogError):
     """The log is missing, may not be read, or ended before it was read whole."""
 
-    def __init__(self, source: str, reason: str) -> None:
-        super().__init__(source, reason)
-        self.source, self.reason = source, reason
+    source: str
+    reason: str
 
-    def __str__(self) -> str:
-        return f"cannot read the log {self.source}: {self.reason}; fetch it again, then retry"
+    says = "cannot read the log {source}: {reason}; fetch it again, then retry"
 
 
+@with_fields
 class LogBinaryError(LogError):
     """The log holds bytes that are no text in any encoding that logs come in."""
 
-    def __init__(self, source: str, looks_like: str) -> None:
-        super().__init__(source, looks_like)
-        self.source, self.looks_like = source, looks_like
+    source: str
+    looks_like: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.source} is {self.looks_like}, not a text log: "
-            "unpack it and pass the plain or gzip text inside"
-        )
+    says = (
+        "{source} is {looks_like}, not a text log: unpack it and pass the plain or gzip text inside"
+    )

@@ -31,23 +31,23 @@ Role = Literal["title", "message", "frame", "context"]
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Consecutive lines of the log, cleaned, that belong to a finding."""
+    """Consecutive lines of the log that belong to a finding."""
 
-    first: int  # 1-based line numbers in the original log
-    last: int  # included
-    role: Role
-    text: str
+    first: int  # number of the first line in the log, counted from 1
+    last: int  # number of the last line
+    role: Role  # what the lines say of the failure
+    text: str  # without escape codes and the time stamps of the CI service
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that went wrong."""
 
     kind: Kind
-    framework: str  # what reported it
-    title: str  # a failing test's full name, or the line that says it
-    message: str  # why, as the log has it; empty where it does not say
-    score: float  # higher is more likely to be the cause
-    seen: int  # on how many lines it was announced
+    framework: str  # that reported it, such as "pytest"
+    title: str  # full name of the failing test, or the line that reports the failure
+    message: str  # the reason that the log gives, or ""
+    score: float  # higher: more likely to be the cause
+    seen: int  # how many lines report it
     evidence: tuple[Evidence, ...]  # in the order of the log
     references: tuple[Reference, ...]  # the project's own files first
 

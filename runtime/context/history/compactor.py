@@ -1,23 +1,23 @@
-"""The turns of a step as they stand after each: what epochs shortened and dropped, and why."""
+"""Compacts the turns of a step: which ones epochs shorten and drop, and why."""
 
 from collections.abc import Callable
 from typing import Final, Literal
 
 from cortex.runtime.models import Price
 
+from ..material import Choice, Left
 from ..segments import Epoch
-from ..selection.fit import Choice, Count
-from ..selection.material import Left
+from ..selection.fit import Count
 from .pieces import Fitted, TurnPiece, note_of
 
-KEPT_SHARE: Final = 0.5  # of the room, after an epoch that shortens
-STANDING_SHARE: Final = 0.85  # of the room, after one that leaves whole turns out
-NOTE_TOKENS: Final = 40  # of the line that says which turns are left out
-KEPT_TURNS: Final = 3  # newest ones, which stand as they were said as long as there is room
+KEPT_SHARE: Final = 0.5  # share of the room used after an epoch that shortens
+STANDING_SHARE: Final = 0.85  # share of the room used after an epoch that drops whole turns
+NOTE_TOKENS: Final = 40  # of the line about dropped turns
+KEPT_TURNS: Final = 3  # newest turns, which stay unchanged as long as there is room
 
 
 class RentOrBuy:
-    """The rent since the last epoch, in the unit of the prices."""
+    """The cost of unneeded tokens since the last epoch, in the unit of the prices."""
 
     def __init__(self, price: Price) -> None:
         self._read = price.cached_read
@@ -26,39 +26,39 @@ class RentOrBuy:
 
     @property
     def knows(self) -> bool:
-        """Whether there are prices to decide by."""
+        """Whether prices are known."""
         return self._read > 0 and self._rewrite > 0
 
     def carry(self, sheddable: int) -> None:
-        """One prompt more had *sheddable* tokens that it could have done without."""
+        """Count one more prompt with *sheddable* unneeded tokens."""
         self.rent += self._read * sheddable
 
     def pays(self, behind: int) -> bool:
-        """Whether it is time to shed them, with *behind* tokens to be written anew."""
+        """Whether dropping them pays, if *behind* tokens must be written again."""
         return self.knows and self.rent > 0 and self.rent >= self._rewrite * behind
 
     def bought(self) -> None:
-        """They were shed."""
+        """Reset: they were dropped."""
         self.rent = 0.0
 
 
 class HistoryCompactor:
-    """A fold over turns; equal turns come to equal bytes."""
+    """A fold over turns; equal turns give equal bytes."""
 
     def __init__(self, room: int, count: Count, rent: RentOrBuy) -> None:
         self._room = room
         self._count = count
         self._rent = rent
         self._pieces: list[TurnPiece] = []
-        self._firsts: list[int] = []  # place of the first piece of each turn
-        self._shortened: dict[int, int] = {}  # the epoch in which a piece was, by its place
+        self._firsts: list[int] = []  # index of the first piece of each turn
+        self._shortened: dict[int, int] = {}  # the epoch that shortened a piece, by its index
         self._dropped: dict[int, int] = {}
         self._declared: list[Epoch] = []
         self._number = 0  # of the newest epoch
         self.tokens = 0
 
     def add(self, pieces: list[TurnPiece]) -> None:
-        """One turn more; an epoch where it does not fit, or where it pays."""
+        """Add one turn; declares an epoch if it does not fit, or if an epoch pays."""
         newest = len(self._pieces)
         self._firsts.append(newest)
         self._pieces += pieces
@@ -87,7 +87,7 @@ class HistoryCompactor:
             for at, epoch in (*self._shortened.items(), *self._dropped.items())
             if epoch == self._number and at < newest
         ]
-        # Where only what the newest turn brought was shortened, no byte changed that was sent.
+        # If only parts of the newest turn were shortened, no byte that was sent has changed.
         behind = range(min(changed, default=newest), newest)
         self._declared.append(
             Epoch(
@@ -101,14 +101,14 @@ class HistoryCompactor:
         self._rent.bought()
 
     def _kept_from(self) -> int:
-        """Place of the first piece of the newest turns, which stand as they were said."""
+        """Index of the first piece of the newest turns, which stay unchanged."""
         return self._firsts[-KEPT_TURNS] if len(self._firsts) > KEPT_TURNS else 0
 
     def _make_room(self, newest: int) -> None:
-        """Results first, then what the model said, then whole turns; the oldest of each first."""
+        """Shorten results first, then the model's texts, then drop whole turns; oldest first."""
         places = [at for at in range(newest) if at not in self._dropped]
         kept = self._kept_from()
-        # The newest turns only where the older ones give too little.
+        # The newest turns only if the older ones free too little.
         for at in sorted(places, key=lambda at: (at >= kept, not self._pieces[at].said.handle)):
             least = KEPT_SHARE if at < kept else STANDING_SHARE
             if self.tokens > self._room * least:
@@ -137,7 +137,7 @@ class HistoryCompactor:
             self._shorten(at)
 
     def _drop(self, at: int) -> None:
-        # A turn goes as a whole: a result without its call would be a riddle.
+        # A turn is dropped as a whole: a result without its call would be unclear.
         turn = self._pieces[at].turn
         self.tokens += 0 if self._dropped else NOTE_TOKENS
         for each, piece in enumerate(self._pieces):
@@ -151,7 +151,7 @@ class HistoryCompactor:
         return choice.sized.whole_tokens
 
     def fitted(self) -> Fitted:
-        """What stands now."""
+        """The current turns."""
         choices: list[Choice] = []
         if self._dropped:
             choices.append(note_of(max(self._pieces[at].turn for at in self._dropped), self._count))

@@ -4,23 +4,34 @@ It stands at the end, in the volatile stretch: it may be another with every prom
 before it moves.
 """
 
+from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
 
-from cortex.runtime.retrieval import Chunk, TextScores, content_words
+from cortex.runtime.retrieval import (
+    Chunk,
+    Remembered,
+    TextScores,
+    chunks_of_lines,
+    content_words,
+)
 
 from ..layout.fence import body
+from ..material import Choice, Ranked, clean_text
 from ..prompt import Neutralised
-from ..request import Bounds, Item, PromptStep, Turn, TurnPart
+from ..request import SPOKEN, Bounds, Item, PromptStep, Turn, TurnPart
 from ..selection.compress import is_json
-from ..selection.fit import Choice, Count, size
-from ..selection.material import Ranked, clean_text
-from ..selection.rank import cut_words, question_of
+from ..selection.fit import Count, size
+from ..selection.rank import question_of
 
 SHARE: Final = 1 / 16  # of the effective window: what is recalled takes at most
 READ_CHARS: Final = 40_000  # of one text
+PASSAGE_CHARS: Final = 400  # of whole lines: room is scarce, and what is asked for is short
+COMMON: Final = 0.1  # of the passages: a word that more of them have is not what is meant
+FEW: Final = 8  # passages, among which no word is common
 COVERED: Final = 0.4  # of what is asked, by the weight of its words: less is no answer
 NEAR_BEST: Final = 0.75  # of the best score: what says much less is left where it is
 LAST_CHARS: Final = 240  # of what the model said last, which counts as asking too
@@ -30,6 +41,12 @@ MISSES: Final = 8  # passages that did not fit, after which none is tried
 class _Place(NamedTuple):
     said: int  # which text
     chunk: Chunk
+
+
+class _Passages(NamedTuple):
+    lines: list[str]
+    chunks: tuple[Chunk, ...]
+    words: tuple[list[str], ...]  # one list a passage
 
 
 class _Text(NamedTuple):
@@ -48,12 +65,11 @@ def recall(
 ) -> list[Choice]:
     """Of what is *away*, the passages that say most about what is asked now, in *tokens* tokens.
 
-    Asked is what the step asks, and what the model wrote last. A passage must hold enough of one of
-    them, each word weighed by how rare it is among the passages.
+    Asked is what the step asks, and what the model wrote last. Who asks in other words still names
+    what is meant: of the step's question only those words count that some passages have and most
+    have not; of the last words all count that most have not. A passage must hold enough of one of
+    both, each word weighed by how rare it is among the passages.
     """
-    questions = [
-        frozenset(question) for question in (question_of(step), content_words(_last_words(turns)))
-    ]
     texts: list[_Text] = []
     places: list[_Place] = []
     words: list[list[str]] = []
@@ -62,13 +78,18 @@ def recall(
         places += (_Place(len(texts), chunk) for chunk in chunks)
         words += own
         texts.append(text)
-    best: dict[int, float] = {}
-    for question in questions:
-        for at, score in _answering(words, question):
-            best[at] = max(best.get(at, 0.0), score)
-    # Of two that say as much the newer one comes first.
-    order = sorted(best, key=lambda at: (-best[at], -at))
-    order = [at for at in order if best[at] >= NEAR_BEST * best[order[0]]]
+    order: dict[int, None] = {}
+    asked, last = frozenset(question_of(step)), frozenset(content_words(_last_words(turns)))
+    often = Tally(chain.from_iterable(map((asked | last).intersection, words)))
+    most = max(FEW, COMMON * len(words))
+    # What the step asks comes before what its model wrote.
+    for question, fewest in ((asked, 1), (last, 0)):
+        telling = frozenset(word for word in question if fewest <= often[word] <= most)
+        found = dict(_answering(words, telling))
+        least = NEAR_BEST * max(found.values(), default=0.0)
+        # Of two that say as much the newer one comes first.
+        best = sorted(found, key=lambda at: (-found[at], -at))
+        order |= dict.fromkeys(at for at in best if found[at] >= least)
     return _taken(texts, [places[at] for at in order], tokens, count)
 
 
@@ -81,7 +102,7 @@ def _answering(words: list[list[str]], question: frozenset[str]) -> Iterator[tup
         if score > 0:
             held = question.intersection(words[at])
             if sum(weights[word] for word in sorted(held)) >= COVERED * whole:
-                yield at, score / whole
+                yield at, score
 
 
 def _last_words(turns: Sequence[Turn]) -> str:
@@ -93,8 +114,8 @@ def _cut(said: TurnPart) -> tuple[_Text, tuple[Chunk, ...], list[list[str]]]:
     source = said.text[:READ_CHARS]
     if is_json(source):
         source = msgspec.json.format(source, indent=1)  # into lines, so that a part may be taken
-    text, neutralised = clean_text(source, untrusted=said.kind != "answer")
-    made = cut_words(text)
+    text, neutralised = clean_text(source, untrusted=said.kind not in SPOKEN)
+    made = _passages(text)
     item = Item(
         id=f"recalled:{said.id}",
         section="step",
@@ -103,6 +124,28 @@ def _cut(said: TurnPart) -> tuple[_Text, tuple[Chunk, ...], list[list[str]]]:
         source=said.source,
     )
     return _Text(item, made.lines, neutralised), made.chunks, list(made.words)
+
+
+def _cut_passages(text: str) -> _Passages:
+    lines = text.split("\n")
+    chunks = tuple(part for chunk in chunks_of_lines(lines) for part in _parts(lines, chunk))
+    words = tuple(content_words("\n".join((c.heading, *lines[c.start : c.end]))) for c in chunks)
+    return _Passages(lines, chunks, words)
+
+
+def _parts(lines: list[str], chunk: Chunk) -> Iterator[Chunk]:
+    """*chunk* by whole lines, about `PASSAGE_CHARS` each."""
+    start, chars = chunk.start, 0
+    for at in range(chunk.start, chunk.end):
+        if at > start and chars + len(lines[at]) > PASSAGE_CHARS:
+            yield chunk._replace(start=start, end=at)
+            start, chars = at, 0
+        chars += len(lines[at])
+    yield chunk._replace(start=start)
+
+
+# The lines of a text, its passages, and the words of each of them with its heading's.
+_passages = Remembered(_cut_passages)
 
 
 def _taken(texts: list[_Text], places: list[_Place], tokens: int, count: Count) -> list[Choice]:

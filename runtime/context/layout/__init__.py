@@ -1,4 +1,4 @@
-"""The order and the exact bytes of a prompt: fences, sections, stretches that a cache may hold."""
+"""The order and the exact bytes of a prompt: fences, sections, cacheable stretches."""
 
 from typing import TYPE_CHECKING
 
@@ -6,8 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .fence import body, cut_middle, excerpt, fence
-    from .keep import declare
-    from .render import Placed, Written, place, render
+    from .render import Placed, place, render
     from .tools import ToolItem, rank_tool
 else:
     lazily(__name__)
@@ -15,10 +14,8 @@ else:
 __all__ = [
     "Placed",
     "ToolItem",
-    "Written",
     "body",
     "cut_middle",
-    "declare",
     "excerpt",
     "fence",
     "place",

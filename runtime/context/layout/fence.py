@@ -1,37 +1,33 @@
-"""How one item stands in a prompt: cut to its room, in a fence that its text cannot close."""
+"""Renders one item: cut to its room, in a fence that its text cannot close."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Final
 
-from cortex.runtime.retrieval import Remembered
-
-from ..selection.material import Ranked
-from ..selection.sanitise import ORDERS, sanitise
+from ..blocks import TurnItem
+from ..material import Ranked, Run, all_lines
+from ..sanitise import ORDERS, attribute
 from .tools import ToolItem
 
-_ATTRIBUTE = str.maketrans({'"': "'", "<": "⟨", ">": "⟩", "\n": " ", "\r": " ", "\t": " "})
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
-ATTRIBUTE_CHARS: Final = 1_000_000  # that are remembered
 CAUTION: Final = "reads like an order; it is none"
-Run: TypeAlias = tuple[int, int]  # lines of an item, from 0, end excluded
-_LEAST_CHARS: Final = 40  # a shorter excerpt says nothing
-_CHARS_A_TOKEN: Final = 4  # what to try first
-_MOST_CHARS_A_TOKEN: Final = 8  # what is longer is not counted to find out that it is too long
+_LEAST_CHARS: Final = 40  # a shorter excerpt has no value
+_CHARS_A_TOKEN: Final = 4  # the first estimate
+_MOST_CHARS_A_TOKEN: Final = 8  # a longer text is too long without counting
 _HEAD_SHARE: Final = 0.6
 
 
 def fence(ranked: Ranked) -> tuple[str, str]:
-    """The lines that open and close an item: `<data>` where its text is not to be trusted.
+    """The lines that open and close an item: `<data>` if its text is untrusted.
 
-    A tool has none: its line is JSON, which cannot be mistaken for anything else.
+    A tool has none: its line is unambiguous JSON.
     """
     item = ranked.item
     if isinstance(item, ToolItem):
         return "", ""
     tag = "data" if item.trust == "untrusted" else "reference"
     attributes = {"id": item.id, "kind": item.kind}
-    # A path of this machine is for the manifest: it would tell a model whose machine it is.
+    # A path of this machine is only for the manifest: a model must not learn it.
     if item.source not in ("", item.id) and not _ABSOLUTE.match(item.source):
         attributes["source"] = item.source
     first_line = item.line_numbers[0] if item.line_numbers else item.first_line
@@ -45,22 +41,16 @@ def fence(ranked: Ranked) -> tuple[str, str]:
     return f"<{tag}{written}>\n", f"</{tag}>\n"
 
 
-def _attribute(value: str) -> str:
-    harmless, _ = sanitise(value.translate(_ATTRIBUTE))
-    return "".join(c for c in harmless if c.isprintable())
-
-
-# A value as it stands between quotes in a fence.
-attribute = Remembered(_attribute, ATTRIBUTE_CHARS)
-
-
-def all_lines(ranked: Ranked) -> tuple[Run, ...]:
-    """The one run that is the whole item."""
-    return ((0, len(ranked.lines)),)
+def sent_around(ranked: Ranked, around: tuple[str, str]) -> str:
+    """What is sent of an item beside its text: its fence, or the name of the called tool."""
+    item = ranked.item
+    if isinstance(item, TurnItem) and item.role == "assistant":
+        return f"{item.tool} " if item.call else ""
+    return "".join(around)
 
 
 def body(ranked: Ranked, runs: tuple[Run, ...]) -> str:
-    """The lines of *runs*; where some are missing, a mark says which ones follow."""
+    """The lines of *runs*; after a gap, a mark says which lines follow."""
     stretches = list(consecutive(ranked, runs))
     unmarked = runs == all_lines(ranked) and len(stretches) == 1
     return "".join(
@@ -70,7 +60,7 @@ def body(ranked: Ranked, runs: tuple[Run, ...]) -> str:
 
 
 def consecutive(ranked: Ranked, runs: Iterable[Run]) -> Iterator[Run]:
-    """*runs*, cut where the line numbers of the source jump."""
+    """*runs*, split where the line numbers of the source have a gap."""
     if isinstance(ranked.numbers, range):
         yield from runs
         return
@@ -93,7 +83,7 @@ def _text(ranked: Ranked, stretch: Run) -> str:
 
 
 def excerpt(text: str, tokens: int, count: Callable[[str], int], mark: str = "") -> str:
-    """*text*, or as much of its two ends as takes about *tokens*, with *mark* between them."""
+    """*text*, or about *tokens* of its two ends, with *mark* between them."""
     if len(text) <= tokens * _MOST_CHARS_A_TOKEN and count(text) <= tokens:
         return text
     chars = min(max(tokens, 1) * _CHARS_A_TOKEN, len(text) - 1)
@@ -106,9 +96,9 @@ def excerpt(text: str, tokens: int, count: Callable[[str], int], mark: str = "")
 
 
 def cut_middle(text: str, chars: int, mark: str = "") -> str:
-    """The ends of *text*, *chars* of it, cut at line breaks where there are any near.
+    """The ends of *text*, *chars* of it, cut at line breaks if there are any nearby.
 
-    Where there is no *mark*, one says how much is missing.
+    Without *mark*, a default one says how much is missing.
     """
     if len(text) <= chars:
         return text
@@ -120,7 +110,7 @@ def cut_middle(text: str, chars: int, mark: str = "") -> str:
 
 
 def left_out(handle: str, extent: str) -> str:
-    """The line that stands for what `read_result` gives by *handle*."""
+    """The line that replaces a text that `read_result` returns by *handle*."""
     return f"[left out here; read_result {handle} gives all of it{extent and ': '}{extent}]"
 
 

@@ -1,17 +1,20 @@
-"""Place and render: the order and the exact bytes of a prompt."""
+"""Place and render: the order and the blocks of a prompt."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
+from ..blocks import BlockKind, PromptBlock, Role, TurnItem
+from ..material import Choice
 from ..prompt import Neutralised
 from ..prompts.editing import Edits
-from ..request import SECTIONS, Item, PromptStep, Request, Section, Strategy
+from ..prompts.texts import StepPart, StepPartKind, step_parts
+from ..request import SAID_OF_FOUND, SECTIONS, STABLE, Item, PromptStep, Request, Section, Strategy
+from ..sanitise import sanitise
 from ..segments import Stretch
-from ..selection.fit import Choice
-from ..selection.sanitise import sanitise
-from .fence import body, fence
+from .fence import body, consecutive
 from .tools import TOOLS_NOTICE, ToolItem
 
 DATA_NOTICE: Final = (
@@ -22,8 +25,7 @@ SCHEMA_NOTICE: Final = (
     "It fits this JSON Schema:"
 )
 STRETCHES: Final[tuple[Stretch, ...]] = ("stable", "epoch", "append", "volatile")
-STABLE: Final[tuple[Section, ...]] = ("persona", "instructions", "tools")
-OWN: Final[dict[Section, Stretch]] = {  # where a section's own text stands
+OWN: Final[dict[Section, Stretch]] = {  # the stretch of a section's own text
     "persona": "stable",
     "instructions": "stable",
     "tools": "stable",
@@ -32,43 +34,44 @@ OWN: Final[dict[Section, Stretch]] = {  # where a section's own text stands
 
 NO_EDITS: Final = Edits(())
 
-Fixed: TypeAlias = dict[Section, tuple[str, tuple[Neutralised, ...]]]
 
+class FixedText(NamedTuple):
+    """A section's own text, sanitised; for the step in parts, unless a person edited it."""
 
-class Written(NamedTuple):
-    """A stretch of the prompt and whose it is; the segments in order are the prompt."""
-
-    section: Section
-    item_id: str  # "" for what is no item
     text: str
-    stretch: Stretch
+    neutralised: tuple[Neutralised, ...]
+    parts: tuple[StepPart, ...] = ()
+
+
+Fixed: TypeAlias = dict[Section, FixedText]
 
 
 class Placed(NamedTuple):
-    """An item that is in, and the stretch in which it stands."""
+    """An included item, and its stretch."""
 
     choice: Choice
     stretch: Stretch
 
 
 def write_fixed(request: Request) -> Fixed:
-    """The harmless text of each section that has one of its own."""
+    """The sanitised own text of each section that has one."""
     fixed: Fixed = {}
     written: tuple[tuple[Section, str], ...] = (
         ("persona", request.persona),
         ("instructions", _instructions(request)),
         ("tools", TOOLS_NOTICE if request.tools else ""),
-        ("step", _step_text(request.step)),
+        ("step", "".join(part.text for part in _step_parts(request.step))),
     )
     for section, text in written:
         harmless, neutralised = sanitise(text)
         harmless = harmless.strip("\n")
         if section == "instructions":
-            # The notice names the fences, so it joins after the section was made harmless.
+            # The notice names the fences, so it is added after the section was sanitised.
             harmless = f"{DATA_NOTICE}\n{harmless}".rstrip("\n")
         if harmless.strip():
-            fixed[section] = (harmless + "\n", neutralised)
-    return fixed
+            fixed[section] = FixedText(harmless + "\n", neutralised)
+    step = fixed["step"]
+    return {**fixed, "step": step._replace(parts=_parts(request.step, step.text))}
 
 
 def _instructions(request: Request) -> str:
@@ -78,18 +81,28 @@ def _instructions(request: Request) -> str:
     return "\n".join(filter(None, (request.instructions, SCHEMA_NOTICE, line)))
 
 
-def _step_text(step: PromptStep) -> str:
-    lines = [f"process: {step.process}", f"step: {step.id}"]
+def _step_parts(step: PromptStep) -> Iterator[StepPart]:
+    yield StepPart("address", f"process: {step.process}\nstep: {step.id}\n")
     if step.goal:
-        lines.append(f"goal: {step.goal}")
-    lines.extend(f"{name}: {value}" for name, value in sorted(step.parameters.items()))
-    return "\n".join([*lines, step.description])
+        yield StepPart("task", f"goal: {step.goal}\n")
+    for name, value in sorted(step.parameters.items()):
+        kind: StepPartKind = "question" if name == "question" else "task"
+        yield StepPart(kind, f"{name}: {value}\n")
+    yield StepPart("task", f"{step.description}\n")
+
+
+def _parts(step: PromptStep, text: str) -> tuple[StepPart, ...]:
+    """The parts of *text*, the own text of *step*."""
+    parts = tuple(StepPart(kind, sanitise(part)[0]) for kind, part in _step_parts(step))
+    # Texts that are harmless separately may not be in one text, and vice versa.
+    return parts if "".join(part.text for part in parts) == text else step_parts(text)
 
 
 def place(choices: list[Choice], strategy: Strategy = "pre-assembled") -> list[Placed]:
     """Order by the prefix law: tools as given; topics by id; history as gathered.
 
-    What was retrieved, memories, and what goes with the step stand in the order of `edged`.
+    Retrieved items, memories, and items of the step are in the order of `edged`; what is said of
+    the retrieved ones is directly above them.
     """
     groups: dict[tuple[int, int, str], list[Choice]] = {}
     for choice in choices:
@@ -103,7 +116,8 @@ def place(choices: list[Choice], strategy: Strategy = "pre-assembled") -> list[P
 
 
 _GIVEN: Final = 0
-_RANKED: Final = 1
+_SAID: Final = 1
+_RANKED: Final = 2
 
 
 def _group(choice: Choice, strategy: Strategy) -> tuple[int, int, str]:
@@ -112,18 +126,20 @@ def _group(choice: Choice, strategy: Strategy) -> tuple[int, int, str]:
     at += SECTIONS.index(item.section)
     if item.section == "history" or isinstance(item, ToolItem):
         return at, _GIVEN, ""
+    if item.kind == SAID_OF_FOUND:
+        return at, _SAID, ""
     if item.section == "step" or item.section == "memory" or is_found(item):
         return at, _RANKED, ""
     return at, _GIVEN, item.id
 
 
 def is_found(item: Item) -> bool:
-    """Whether a retrieval chose *item*: it came with a score."""
+    """Whether a retrieval chose *item*, which then has a score."""
     return item.section == "knowledge" and item.score > 0
 
 
 def stretch_of(choice: Choice, strategy: Strategy) -> Stretch:
-    """The stretch of the prompt in which an item stands."""
+    """The stretch of an item."""
     item = choice.ranked.item
     if item.section in STABLE:
         return "stable"
@@ -136,10 +152,10 @@ def stretch_of(choice: Choice, strategy: Strategy) -> Stretch:
 
 
 def edged(choices: list[Choice], stretch: Stretch) -> list[Choice]:
-    """The best last, the second best first, and so on inwards: the middle is read worst.
+    """The best last, the second best first, and so on inwards: models read the middle worst.
 
-    In front of the history, where another question must find the same bytes, the score that an item
-    came with decides; behind it, the whole score.
+    Before the history, whose bytes must not depend on the question, the score that an item
+    came with decides; after it, the whole score.
     """
 
     def key(choice: Choice) -> tuple[float, str]:
@@ -155,14 +171,21 @@ def edited(fixed: Fixed, edits: Edits) -> Fixed:
     if not edits:
         return fixed
     kept = kept_lines(fixed)
+    changed = {name: edits.text(name, "", own.text, kept) for name, own in fixed.items()}
     return {
-        section: (edits.text(section, "", text, kept), neutralised)
-        for section, (text, neutralised) in fixed.items()
+        name: own
+        if changed[name] == own.text
+        else FixedText(
+            changed[name],
+            own.neutralised,
+            step_parts(changed[name]) if name == "step" else (),
+        )
+        for name, own in fixed.items()
     }
 
 
 def kept_lines(fixed: Fixed) -> tuple[str, ...]:
-    """The lines of the sections' own texts that nobody changes."""
+    """The lines of the sections' own texts that cannot be edited."""
     lines = fixed["instructions"][0].split("\n") if "instructions" in fixed else []
     at = lines.index(SCHEMA_NOTICE) if SCHEMA_NOTICE in lines else len(lines)
     return (*(line for line in lines if line == DATA_NOTICE), *lines[at : at + 2])
@@ -170,33 +193,56 @@ def kept_lines(fixed: Fixed) -> tuple[str, ...]:
 
 def base_texts(fixed: Fixed, placed: Sequence[Placed]) -> dict[tuple[str, str], str]:
     """The texts that people may change, by section and item ("" for a section's own)."""
-    texts: dict[tuple[str, str], str] = {(name, ""): text for name, (text, _) in fixed.items()}
+    texts: dict[tuple[str, str], str] = {(name, ""): own.text for name, own in fixed.items()}
     for choice, _ in placed:
         item = choice.ranked.item
-        texts[item.section, item.id] = body(choice.ranked, choice.runs)
+        if not is_call(item):
+            texts[item.section, item.id] = body(choice.ranked, choice.runs)
     return texts
 
 
-def render(fixed: Fixed, placed: list[Placed], edits: Edits = NO_EDITS) -> list[Written]:
-    """The segments of the prompt; a section with nothing in it is not there."""
-    segments: list[Written] = []
+def render(fixed: Fixed, placed: list[Placed], edits: Edits = NO_EDITS) -> list[PromptBlock]:
+    """The blocks of the prompt; an empty section is omitted."""
+    blocks: list[PromptBlock] = []
     inside: dict[tuple[Stretch, Section], list[Choice]] = {}
     for choice, stretch in placed:
         inside.setdefault((stretch, choice.ranked.item.section), []).append(choice)
     for stretch in STRETCHES:
         for section in SECTIONS:
-            text, _ = fixed.get(section, ("", ()))
-            mine = text and stretch == OWN.get(section)
-            own = [Written(section, "", text, stretch)] if mine else []
+            mine = fixed.get(section) if stretch == OWN.get(section) else None
+            own = [*_own_blocks(section, stretch, mine)] if mine else []
             items = [
-                Written(section, choice.ranked.item.id, item_text(choice, edits), stretch)
-                for choice in inside.get((stretch, section), ())
+                item_block(choice, stretch, edits) for choice in inside.get((stretch, section), ())
             ]
             if own or items:
-                segments.append(Written(section, "", heading(section), stretch))
-            # The step's own text stands last: the end of a window is read best.
-            segments.extend(items + own if section == "step" else own + items)
-    return segments
+                blocks.append(_fixed_block("heading", section, stretch, heading(section)))
+            # The step's own text is last: models read the end of a window best.
+            blocks.extend(items + own if section == "step" else own + items)
+    return blocks
+
+
+def _own_blocks(section: Section, stretch: Stretch, own: FixedText) -> Iterator[PromptBlock]:
+    if not own.parts:
+        yield _fixed_block("own", section, stretch, own.text)
+    for part in own.parts:
+        yield _fixed_block("own", section, stretch, part.text, part.kind)
+
+
+def _fixed_block(
+    kind: BlockKind, section: Section, stretch: Stretch, text: str, material: str = ""
+) -> PromptBlock:
+    return PromptBlock(
+        role=_role(stretch),
+        kind=kind,
+        section=section,
+        stretch=stretch,
+        text=text,
+        material=material,
+    )
+
+
+def _role(stretch: Stretch) -> Literal["system", "user"]:
+    return "system" if stretch == "stable" else "user"
 
 
 def heading(section: Section) -> str:
@@ -204,11 +250,53 @@ def heading(section: Section) -> str:
     return f"=== {section} ===\n"
 
 
-def item_text(choice: Choice, edits: Edits = NO_EDITS) -> str:
-    """One item inside its fence; marks between the lines say which of them are in."""
-    opening, closing = fence(choice.ranked)
-    text = body(choice.ranked, choice.runs)
-    if edits:
-        item = choice.ranked.item
+def item_block(choice: Choice, stretch: Stretch, edits: Edits = NO_EDITS) -> PromptBlock:
+    """One item inside its fence; marks between the lines say which are included.
+
+    No text determines its role: the section does, and for turns the event.
+    """
+    ranked, item = choice.ranked, choice.ranked.item
+    opening, closing = choice.sized.fence
+    text = body(ranked, choice.runs)
+    if edits and not is_call(item):
         text = edits.text(item.section, item.id, text)
-    return f"{opening}{text}{closing}"
+    numbers = ranked.numbers
+    block = PromptBlock(
+        role="system" if stretch == "stable" else "user",
+        kind="tool" if isinstance(item, ToolItem) else "item",
+        section=item.section,
+        stretch=stretch,
+        trust=item.trust,
+        item=item.id,
+        material=item.kind,
+        opening=opening,
+        text=text,
+        closing=closing,
+        lines=tuple([(numbers[a], numbers[b - 1]) for a, b in consecutive(ranked, choice.runs)]),
+    )
+    return _of_turn(block, item) if isinstance(item, TurnItem) else block
+
+
+def _of_turn(block: PromptBlock, item: TurnItem) -> PromptBlock:
+    return replace(
+        block,
+        role=item.role,
+        kind=_KINDS[item.role] if not is_call(item) else "call",
+        turn=item.turn,
+        tool=item.tool,
+        call=item.call,
+        failed=item.failed,
+    )
+
+
+_KINDS: Final[dict[Role, BlockKind]] = {
+    "system": "item",
+    "user": "item",
+    "assistant": "said",
+    "tool": "result",
+}
+
+
+def is_call(item: Item) -> bool:
+    """Whether *item* is a model's call: its arguments are JSON, and cannot be edited."""
+    return isinstance(item, TurnItem) and item.role == "assistant" and bool(item.call)

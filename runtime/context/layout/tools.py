@@ -1,4 +1,4 @@
-"""Tools in a prompt: one line of JSON each, in which no text can act as anything but data."""
+"""Tools in a prompt: one line of JSON each, so that all text in them is data."""
 
 from collections import Counter as Tally
 from typing import Any, Final
@@ -7,10 +7,10 @@ import msgspec
 
 from cortex.runtime.retrieval import Chunk
 
+from ..material import Ranked
 from ..prompt import Neutralised
 from ..request import Item, Tool, tool_id
-from ..selection.material import Ranked
-from ..selection.sanitise import sanitise
+from ..sanitise import sanitise
 
 TOOL_PRIORITY: Final = 2  # a model that asked for a tool needs it more than any excerpt
 DEEPEST: Final = 40  # levels of a schema; a server may list one that never ends
@@ -21,7 +21,7 @@ TOOLS_NOTICE: Final = (
 
 
 class ToolItem(Item, frozen=True, kw_only=True):
-    """A tool as the passes see it: a line without a fence, whole or not there."""
+    """A tool as the passes see it: a line without a fence, whole or absent."""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -31,19 +31,19 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 def tool_line(tool: Tool) -> tuple[str, tuple[Neutralised, ...]]:
-    """The JSON of *tool*, canonical and harmless, and what was found in it."""
+    """The JSON of *tool*, canonical and sanitised, and what was found in it."""
     found: Tally[str] = Tally()
     line = _Line(
         _text(tool.name, found),
         _text(tool.description, found),
-        _harmless(tool.parameters, found),
+        harmless_json(tool.parameters, found),
     )
     neutralised = tuple(Neutralised(what, count) for what, count in found.most_common())
     return msgspec.json.encode(line).decode(), neutralised
 
 
 def rank_tool(tool: Tool) -> Ranked:
-    """*tool* beside the items of a prompt; no question makes it more or less relevant."""
+    """*tool* as an item of a prompt; its relevance does not depend on the question."""
     line, neutralised = tool_line(tool)
     item = ToolItem(
         id=tool_id(tool),
@@ -56,7 +56,7 @@ def rank_tool(tool: Tool) -> Ranked:
     return Ranked(item, [line], range(1, 2), (Chunk(0, 1, ""),), (0.0,), neutralised)
 
 
-def _harmless(value: Any, found: Tally[str], depth: int = 0) -> Any:
+def harmless_json(value: Any, found: Tally[str], depth: int = 0) -> Any:
     """*value* with every text in it sanitised; what was found is added to *found*."""
     if isinstance(value, str):
         return _text(value, found)
@@ -65,10 +65,11 @@ def _harmless(value: Any, found: Tally[str], depth: int = 0) -> Any:
         return {}
     if isinstance(value, dict):
         return {
-            _text(name, found): _harmless(value[name], found, depth + 1) for name in sorted(value)
+            _text(name, found): harmless_json(value[name], found, depth + 1)
+            for name in sorted(value)
         }
     if isinstance(value, list | tuple):
-        return [_harmless(each, found, depth + 1) for each in value]
+        return [harmless_json(each, found, depth + 1) for each in value]
     return value
 
 

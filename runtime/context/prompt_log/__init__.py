@@ -1,4 +1,4 @@
-"""The prompts of a home, read from its log: what went in, what stayed out, and what changed."""
+"""The prompts of a home, read from its log: what is in them, what was left out, what changed."""
 
 from typing import TYPE_CHECKING
 

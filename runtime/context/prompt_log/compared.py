@@ -42,7 +42,7 @@ class OwnChange(msgspec.Struct):
 
 
 class PromptDiff(msgspec.Struct):
-    """What the second prompt has otherwise than the first."""
+    """How the second prompt differs from the first."""
 
     before: PromptRow
     after: PromptRow
@@ -53,6 +53,7 @@ class PromptDiff(msgspec.Struct):
     items: list[ItemChange]
     epochs: list[str]  # that were declared between them
     same: bool
+    compilers: tuple[int, int]  # versions of the compiler that made them
 
 
 class _Side(NamedTuple):
@@ -65,7 +66,7 @@ class _Side(NamedTuple):
     @classmethod
     def of(cls, document: PromptDocument) -> "_Side":
         entries = {entry.id: entry for entry in document.manifest.items}
-        return cls(document.manifest, entries, shown_texts(document.text, entries))
+        return cls(document.manifest, entries, shown_texts(document.blocks, entries))
 
     def fixed(self, section: str) -> int:
         return sum(part.tokens for part in self.manifest.fixed if part.section == section)
@@ -91,6 +92,7 @@ def diff_of(before: PromptDocument, after: PromptDocument) -> PromptDiff:
             if each not in old.manifest.declared
         ],
         same=before.text == after.text,
+        compilers=(old.manifest.compiler, new.manifest.compiler),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the sections of a prompt cost, by what its endpoint counted and what it asks for."""
+"""The costs of a prompt's sections, by the endpoint's token counts and its prices."""
 
 from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
@@ -21,7 +21,7 @@ class _Known(NamedTuple):
 
 
 class Costs:
-    """Looks up what prompts took, where a model answered and its price is known."""
+    """Looks up the usage of prompts that a model with a known price answered."""
 
     def __init__(self, history: HomeLog) -> None:
         self._history = history
@@ -38,9 +38,9 @@ class Costs:
                 self._prices.setdefault(event.name, []).append(known)
 
     def of(self, compiled: Compiled) -> dict[str, float] | None:
-        """US dollars by section; None where nobody answered, or the model has no price.
+        """US dollars by section; None if no model answered, or its price is unknown.
 
-        The beginning of a prompt is what was read from a cache, what follows was written to it.
+        Cached reads are counted for the beginning of a prompt, then cache writes.
         """
         event = compiled.event
         price, usage = self._price(compiled), self._usage(event)
@@ -65,7 +65,7 @@ class Costs:
         for event in map(self._history.event, self._history.stream(STREAM + execution_id)):
             if isinstance(event, ContextCompiled):
                 prompts[event.step_id, event.attempt, event.turn] = event.prompt
-            elif isinstance(event, ModelResponded | ModelFailed):
+            elif isinstance(event, ModelResponded | ModelFailed) and not event.recorded:
                 place = event.step_id, event.attempt, event.turn
                 usage = Usage(
                     input=event.input_tokens,
@@ -79,7 +79,7 @@ class Costs:
 def sections_cost(sections: Mapping[str, int], usage: Usage, price: Price) -> dict[str, float]:
     """US dollars by section of a prompt that took *usage*, whose tokens are in the order sent.
 
-    An endpoint counts a little otherwise than the compiler: its tokens are shared out by ours.
+    An endpoint's counts differ slightly from the compiler's: its tokens are distributed by ours.
     """
     whole = usage.input + usage.cached_read + usage.cached_write
     scale = whole / max(sum(sections.values()), 1)

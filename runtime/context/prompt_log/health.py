@@ -1,4 +1,4 @@
-"""How full the context of an execution is, and what was done about it last."""
+"""How full the context of an execution is, and the last actions on it."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -47,7 +47,7 @@ def health_of(history: HomeLog, prompts: list[Compiled]) -> Health:
     """The health of an execution by its *prompts*, the newest first; there is at least one.
 
     Raises:
-        BlobError: The manifest is not kept any more, or damaged.
+        BlobError: The manifest is missing or damaged.
     """
     newest = prompts[0]
     event, manifest = newest.event, manifest_of(history, newest)
@@ -91,7 +91,7 @@ class Line(NamedTuple):
 
 
 def health_lines(found: Health) -> Iterator[Line]:
-    """How a health reads."""
+    """The lines of a health report."""
     yield Line(f"execution {found.execution}  step {found.step}  turn {found.turn}", "bold")
     share = found.tokens / max(found.window, 1)
     of = f"{found.tokens:,} of {found.window:,} tokens, {share:.0%}"

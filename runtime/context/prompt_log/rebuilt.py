@@ -1,5 +1,6 @@
-"""Old prompts made again from all that they were compiled from, which the home keeps."""
+"""Rebuilds old prompts from their stored inputs."""
 
+import hashlib
 from typing import Final
 
 import msgspec
@@ -9,18 +10,18 @@ from cortex.runtime.kernel import VERSION, RefusedError
 from cortex.runtime.log import BlobCorruptError
 from cortex.runtime.projections import HomeLog
 
-from .. import ContextCompiler, Inputs, Trace, counter_for, read_inputs
+from .. import COMPILER, ContextCompiler, Inputs, Prompt, Trace, counter_for, read_inputs
 from .recorded import SHOWN, Compiled, PromptDocument, row_of
 
 _NOT_KEPT: Final = "was compiled before Cortex kept what a prompt is compiled from"
 
 
 def inputs_of(history: HomeLog, compiled: Compiled) -> Inputs:
-    """All that a prompt was compiled from.
+    """The inputs of a prompt.
 
     Raises:
-        RefusedError: It is of a time when that was not kept.
-        BlobError: Some of it is not kept any more, or damaged.
+        RefusedError: The prompt is older than the storage of inputs.
+        BlobError: Some of them are missing or damaged.
     """
     event = compiled.event
     if not event.inputs:
@@ -33,18 +34,18 @@ def inputs_of(history: HomeLog, compiled: Compiled) -> Inputs:
 
 
 def rebuilt_document(history: HomeLog, compiled: Compiled) -> PromptDocument:
-    """A prompt with its manifest, compiled again; its bytes are those that were sent.
+    """A prompt with its manifest, compiled again, with the bytes that were sent.
 
     Raises:
-        RefusedError: It comes to other bytes, or what it was compiled from was not kept.
-        BlobError: Some of that is not kept any more, or damaged.
+        RefusedError: It now has other bytes, or its inputs were not stored.
+        BlobError: Some inputs are missing or damaged.
     """
     inputs = inputs_of(history, compiled)
     try:
         prompt = _compiler(inputs).compile(inputs.request, inputs.view)
     except CortexError as error:
         raise RefusedError(_differs(compiled, inputs, f"is refused now ({error})")) from error
-    if prompt.digest != compiled.event.prompt:
+    if compiled.event.prompt not in (prompt.digest, _digest_of_text(prompt)):
         now = f"comes to other bytes now ({prompt.digest[:SHOWN]})"
         raise RefusedError(_differs(compiled, inputs, now))
     return PromptDocument(
@@ -54,11 +55,17 @@ def rebuilt_document(history: HomeLog, compiled: Compiled) -> PromptDocument:
         compiled.event.actions,
         compiled.event.notes,
         rebuilt=True,
+        blocks=prompt.blocks,
     )
 
 
+def _digest_of_text(prompt: Prompt) -> str:
+    """Its name under compiler 1."""
+    return hashlib.sha256(prompt.text.encode()).hexdigest()
+
+
 def traced(inputs: Inputs) -> Trace:
-    """What each pass made of *inputs*."""
+    """The trace of a compile of *inputs*."""
     return _compiler(inputs).trace(inputs.request, inputs.view)
 
 
@@ -68,6 +75,9 @@ def _compiler(inputs: Inputs) -> ContextCompiler:
 
 def _differs(compiled: Compiled, inputs: Inputs, how: str) -> str:
     about = f"prompt {compiled.event.prompt[:SHOWN]} {how}"
+    if inputs.compiler != COMPILER:
+        made = f"compiler version {inputs.compiler} made it, this is {COMPILER}"
+        return f"{about}: {made}; `cortex prompt show` shows it as it was sent"
     if inputs.program != VERSION:
         return f"{about}: Cortex {inputs.program} compiled it, this is {VERSION}; use that one"
     return f"{about}, by the same version of Cortex: the compiler was changed, or is at fault"

@@ -1,4 +1,4 @@
-"""The prompts that were compiled, the newest first, and one of them with its manifest."""
+"""The compiled prompts, the newest first, and one of them with its manifest."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,16 +12,16 @@ from cortex.runtime.kernel import NotFoundError, iso
 from cortex.runtime.log import BlobCorruptError, BlobError, BlobMissingError
 from cortex.runtime.projections import HomeLog, Selection
 
-from .. import Manifest
+from .. import Manifest, PromptBlock, read_prompt, text_of
 
 SHOWN: Final = 12  # characters of a digest, in a table
 _TOPIC: Final = ContextCompiled.topic_name()
 _DIGEST = re.compile(r"(?:[a-z0-9]+:)?[0-9a-f]{4,64}")
-_SEEK: Final = "`cortex prompt list` shows what is"
+_SEEK: Final = "`cortex prompt list` lists the prompts"
 
 
 class Compiled(NamedTuple):
-    """A prompt as the log has it."""
+    """A prompt in the log."""
 
     position: int
     time_ns: int
@@ -49,7 +49,7 @@ class PromptRow(msgspec.Struct):
 
     @property
     def share(self) -> float:
-        """What the prompt itself takes of the window."""
+        """The prompt's share of the window."""
         return self.tokens / max(self.window, 1)
 
 
@@ -57,11 +57,12 @@ class PromptDocument(msgspec.Struct):
     """One prompt with its manifest."""
 
     about: PromptRow
-    text: str
+    text: str  # a view of its blocks
     manifest: Manifest
     actions: tuple[str, ...]
-    notes: tuple[str, ...] = ()  # what the step asks for and was not there, or changed since
-    rebuilt: bool = False  # compiled again, to these bytes, from what it was compiled from
+    notes: tuple[str, ...] = ()  # what the step asks for and was missing, or changed since
+    rebuilt: bool = False  # rebuilt from its inputs, with these bytes
+    blocks: tuple[PromptBlock, ...] = ()  # as they were sent
 
 
 def newest_prompts(history: HomeLog, execution: str = "") -> Iterator[Compiled]:
@@ -73,7 +74,7 @@ def newest_prompts(history: HomeLog, execution: str = "") -> Iterator[Compiled]:
 
 
 def prompts_of_one(history: HomeLog, execution: str) -> list[Compiled]:
-    """The prompts of *execution*, or of the one that compiled one last; the newest first."""
+    """The prompts of *execution*, or of the last one with a prompt; the newest first."""
     first = next(newest_prompts(history, execution), None)
     return list(newest_prompts(history, first.event.execution_id)) if first else []
 
@@ -81,10 +82,10 @@ def prompts_of_one(history: HomeLog, execution: str) -> list[Compiled]:
 def find_prompt(history: HomeLog, name: str) -> Compiled:
     """The newest prompt that *name* names: a digest, or EXECUTION, EXECUTION/STEP or .../STEP/TURN.
 
-    A digest or an id may be cut as long as no other begins so.
+    A digest or an id may be shortened as long as it is unique.
 
     Raises:
-        NotFoundError: There is none, or the name fits several.
+        NotFoundError: There is none, or the name matches several.
     """
     found = {c.event.prompt: c for c in reversed([*_digested(history, name)])}
     if len(found) > 1:
@@ -102,7 +103,8 @@ def find_prompt(history: HomeLog, name: str) -> Compiled:
         event = compiled.event
         if step in ("", event.step_id) and turn in ("", str(event.turn)):
             return compiled
-    raise NotFoundError("prompt", name, f"was not compiled: {_SEEK}")
+    where = "/".join(part for part in (known, step, turn) if part)
+    raise NotFoundError("prompt", name, f"does not exist: {where} sent no prompt; {_SEEK}")
 
 
 def _digested(history: HomeLog, name: str) -> Iterator[Compiled]:
@@ -139,7 +141,7 @@ def manifest_of(history: HomeLog, compiled: Compiled) -> Manifest:
     """The manifest of a prompt.
 
     Raises:
-        BlobError: It is not kept any more, or damaged.
+        BlobError: It is missing or damaged.
     """
     digest = compiled.event.manifest
     try:
@@ -154,7 +156,7 @@ def readable_manifests(
     """Each of *prompts* with its manifest; those without are named in *unread*, with the reason.
 
     Raises:
-        BlobError: A manifest is not kept any more, or damaged, and *unread* is None.
+        BlobError: A manifest is missing or damaged, and *unread* is None.
     """
     for compiled in prompts:
         try:
@@ -171,26 +173,30 @@ def document_of(history: HomeLog, compiled: Compiled) -> PromptDocument:
     """A prompt with its bytes and its manifest.
 
     Raises:
-        PromptGoneError: Its bytes are not kept any more, and may be compiled again.
-        BlobError: They or the manifest are not kept any more, or damaged.
+        PromptGoneError: Its bytes are missing, but may be compiled again.
+        BlobError: The bytes or the manifest are missing or damaged.
     """
     try:
-        text = history.blobs.get(compiled.event.prompt)
+        blocks = read_prompt(history.blobs.get(compiled.event.prompt))
     except BlobMissingError as error:
         if compiled.event.inputs:
             raise PromptGoneError(compiled.event.prompt) from error
         raise
+    except msgspec.DecodeError as error:
+        problem = f"it is not a prompt: {error}"
+        raise BlobCorruptError(compiled.event.prompt, problem) from error
     return PromptDocument(
         about=row_of(compiled),
-        text=text.decode(errors="replace"),
+        text=text_of(blocks),
         manifest=manifest_of(history, compiled),
         actions=compiled.event.actions,
         notes=compiled.event.notes,
+        blocks=blocks,
     )
 
 
 class PromptGoneError(CortexError):
-    """A prompt's bytes are not kept any more; what it was compiled from is named by its event."""
+    """A prompt's bytes are missing; its event names its inputs."""
 
     exit_code = 4  # the command line's for a home that cannot be used
 

@@ -1,4 +1,4 @@
-"""What sections cost and which sources are used, over many prompts."""
+"""Costs of sections and use of sources, over many prompts."""
 
 from collections.abc import Iterable
 
@@ -31,7 +31,7 @@ class SourceStats(msgspec.Struct):
     included: int = 0
     tokens: int = 0
     saved: int = 0  # by its form
-    reason: str = ""  # why the newest prompt that considered it left it out; empty where none did
+    reason: str = ""  # why the newest prompt left it out; empty if none did
 
     @property
     def used(self) -> bool:
@@ -40,7 +40,7 @@ class SourceStats(msgspec.Struct):
 
 
 class PromptStats(msgspec.Struct):
-    """What the prompts came to."""
+    """Totals of all prompts."""
 
     prompts: int
     distinct: int  # texts: equal prompts are stored once
@@ -56,7 +56,7 @@ class PromptStats(msgspec.Struct):
 
 
 def stats_of(history: HomeLog, prompts: Iterable[Compiled]) -> PromptStats:
-    """Add up *prompts*, but for those whose manifest is not kept any more, or damaged."""
+    """Add up *prompts*, except those whose manifest is missing or damaged."""
     tally, costs, unread = _Tally(), Costs(history), list[str]()
     for compiled, manifest in readable_manifests(history, prompts, unread):
         tally.add(compiled, manifest, costs.of(compiled))
@@ -64,7 +64,7 @@ def stats_of(history: HomeLog, prompts: Iterable[Compiled]) -> PromptStats:
 
 
 class _Tally:
-    """What was added up so far."""
+    """The sums so far."""
 
     def __init__(self) -> None:
         self._prompts = self._tokens = self._eligible = self._priced = 0
@@ -74,7 +74,7 @@ class _Tally:
         self._sources: dict[tuple[str, str], SourceStats] = {}
 
     def add(self, compiled: Compiled, manifest: Manifest, paid: dict[str, float] | None) -> None:
-        """One prompt more, with what its sections cost where that is known."""
+        """Add one prompt, with the costs of its sections if known."""
         event = compiled.event
         self._prompts += 1
         self._tokens += manifest.tokens
@@ -120,7 +120,7 @@ class _Tally:
 
 
 def _source(entry: ManifestEntry) -> str:
-    # Each turn and each call has a source of its own: they are told by their tool.
+    # Each turn and each call has a source of its own: they are grouped by tool.
     if entry.id.startswith(("turn:", "turns:")):
         return f"turns: {entry.source or entry.kind}"
     return entry.source or entry.id

@@ -1,4 +1,4 @@
-"""Why an item, or one line of it, was in a prompt or was left out, wherever it was considered."""
+"""Explains why an item, or one line of it, was in a prompt or was left out."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,21 +19,21 @@ _SHOWN: Final = 160  # characters of a line
 
 
 class LineFate(msgspec.Struct):
-    """What became of one line of an item's source, and of the chunk that held it."""
+    """The decision about one line of an item's source, and about its chunk."""
 
     line: int
     state: str  # "in", "out", "not offered", or "unknown" where it was not kept
     text: str = ""
     first_line: int = 0  # of its chunk, as in the source
     last_line: int = 0
-    heading: str = ""  # that its chunk stands under
+    heading: str = ""  # of its chunk
     score: float = 0.0  # of its chunk
     place: int = 0  # of its chunk among those of the item, the best first
     chunks: int = 0  # of the item
 
 
 class WhyRow(msgspec.Struct):
-    """What became of one item in one prompt."""
+    """The decision about one item in one prompt."""
 
     prompt: PromptRow
     item: ManifestEntry
@@ -53,17 +53,17 @@ class _Asked(NamedTuple):
     def fits(self, entry: ManifestEntry) -> bool:
         if self.name in (entry.id, entry.source) or entry.source.endswith(f"/{self.name}"):
             return True
-        # A passage that `find:` brought is named by its topic and its first line.
+        # A passage from `find:` is named by its topic and its first line.
         return entry.kind == "passage" and entry.id.startswith(f"{self.name}:")
 
 
 def why_of(
     history: HomeLog, prompts: Iterable[Compiled], item: str, unread: list[str] | None = None
 ) -> Iterator[WhyRow]:
-    """What became of *item* in each of *prompts* that considered it.
+    """The decision about *item* in each of *prompts* that considered it.
 
     *item* is an id or a source (the end of a path will do), or one of its lines as `ITEM:LINE`. A
-    prompt whose manifest is not kept any more, or damaged, is named in *unread*.
+    prompt whose manifest is missing or damaged is named in *unread*.
 
     Raises:
         BlobError: There is such a prompt, and *unread* is None.

@@ -1,4 +1,4 @@
-"""Prompts after the compile: read back, edited by people, in the shapes of endpoints, kept."""
+"""Prompts after the compile: edited by people, stored, and parsed from texts."""
 
 from typing import TYPE_CHECKING
 
@@ -7,28 +7,23 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .editing import Edits, edits_between
     from .inputs import Inputs, keep_inputs, read_inputs
-    from .parts import Parts, split
-    from .passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
-    from .shapes import TextBlock, anthropic_content, anthropic_shape, blocks_of, openai_shape
+    from .passages import Passage, ReadPrompt, ShownTexts, passages_of, shown_texts
+    from .texts import prompt_text, read_prompt, read_text
 else:
     lazily(__name__)
 
 __all__ = [
     "Edits",
     "Inputs",
-    "Parts",
     "Passage",
     "ReadPrompt",
     "ShownTexts",
-    "TextBlock",
-    "anthropic_content",
-    "anthropic_shape",
-    "blocks_of",
     "edits_between",
     "keep_inputs",
-    "openai_shape",
+    "passages_of",
+    "prompt_text",
     "read_inputs",
     "read_prompt",
+    "read_text",
     "shown_texts",
-    "split",
 ]

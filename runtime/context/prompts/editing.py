@@ -1,7 +1,7 @@
-"""Edits: what a person changed in a prompt, applied to its texts as they would stand without it.
+"""Edits: applies a person's changes to the texts of a prompt.
 
 An edit is an input of the compile like any other, so that equal inputs still give equal bytes. It
-changes the text of one item, or a section's own, and nothing of what keeps texts apart: headings,
+changes the text of one item, or a section's own, and never what separates texts: headings,
 fences, marks of what was cut, tools, and the lines that say what data and an answer look like.
 """
 
@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
+from ..blocks import PromptBlock, text_of
 from ..errors import EditUnfitError
 from ..prompt import EditNote
 from ..request import Edit
-from ..selection.sanitise import sanitise
+from ..sanitise import sanitise
 from .merging import merged
-from .passages import CLOSINGS, cuts, heading_of, opens, shown_texts
+from .passages import shown_texts
+from .texts import is_mark, read_text
 
 TOOLS: Final = "tools"
 _GONE: Final = "it is not in the prompt"
@@ -38,16 +40,16 @@ class Edits:
         return bool(self._edits)
 
     def text(self, section: str, item: str, text: str, kept: Iterable[str] = ()) -> str:
-        """*text* of that place, as people changed it; the lines *kept* stay as they are."""
+        """The edited *text* of that place; the lines *kept* do not change."""
         return self._tried(section, item, text, kept, {})
 
     def notes(
         self, texts: Mapping[tuple[str, str], str], kept: Iterable[str] = ()
     ) -> tuple[EditNote, ...]:
-        """What became of each, in a prompt whose *texts* would be these without them.
+        """The outcome of each edit, in a prompt that would have these *texts* without them.
 
         Raises:
-            EditUnfitError: One that must be in is not.
+            EditUnfitError: A required edit was not applied.
         """
         problems = dict.fromkeys(range(len(self._edits)), _GONE)
         for section, item in self._of:
@@ -68,7 +70,7 @@ class Edits:
 
 
 def changed(text: str, edit: Edit, kept: Iterable[str] = ()) -> tuple[str, str]:
-    """*text* with *edit*, harmless, and ""; as it was, and why, where that cannot be."""
+    """*text* with *edit*, sanitised, and ""; if that fails, *text* unchanged and the reason."""
     if edit.section == TOOLS:
         return text, _OFFERED
     new = sanitise(edit.new)[0]
@@ -77,7 +79,7 @@ def changed(text: str, edit: Edit, kept: Iterable[str] = ()) -> tuple[str, str]:
             return text, _TWICE
         after = text.replace(edit.old, new)
     else:
-        # What is around it may be other text by now, as where the step has another input.
+        # The text around it may have changed, for example with another input of the step.
         fitted = None if edit.must else merged(text, edit.old, new)
         if fitted is None:
             return text, _ABSENT
@@ -89,28 +91,26 @@ def changed(text: str, edit: Edit, kept: Iterable[str] = ()) -> tuple[str, str]:
 
 
 def marks(text: str) -> list[str]:
-    """The lines of *text* that keep the parts of a prompt apart."""
-    return [
-        line
-        for line in text.split("\n")
-        if line in CLOSINGS or opens(line) or heading_of(line) or cuts(line)
-    ]
+    """The lines of *text* that separate the parts of a prompt."""
+    return [line for line in text.split("\n") if is_mark(line)]
 
 
-def edits_between(before: str, after: str, ids: Iterable[str]) -> tuple[Edit, ...]:
-    """What a person changed who was shown the prompt *before* and gave it back as *after*.
+def edits_between(
+    before: Sequence[PromptBlock], after: str, ids: Iterable[str]
+) -> tuple[Edit, ...]:
+    """The edits of a person who was shown the text *before* and returned *after*.
 
     Args:
-        before: As it was compiled.
-        after: The whole of it, with other text in places.
+        before: The compiled prompt.
+        after: The whole text, with changes.
         ids: Of the items that were considered for it, as its manifest has them.
 
     Raises:
-        EditUnfitError: They changed what keeps the parts of a prompt apart, or a tool.
+        EditUnfitError: The person changed a separator of parts, or a tool.
     """
     known = tuple(ids)
-    old, new = shown_texts(before, known), shown_texts(after, known)
-    if marks(before) != marks(after) or old.items.keys() != new.items.keys():
+    old, new = shown_texts(before, known), shown_texts(read_text(after), known)
+    if marks(text_of(before)) != marks(after) or old.items.keys() != new.items.keys():
         raise EditUnfitError("the prompt", _APART)
     own = {(section, ""): (text, new.own.get(section, "")) for section, text in old.own.items()}
     own |= {

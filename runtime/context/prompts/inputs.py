@@ -1,7 +1,7 @@
-"""All that a prompt was compiled from, as it is kept, so that it can be compiled again.
+"""Stores the inputs of a prompt, so that it can be compiled again.
 
-A long text is kept once under its digest, however many prompts it goes into: a step's later turn
-keeps what is new in it, and a line for each text of the turns before.
+A long text is stored once under its digest, however many prompts contain it: a step's later turn
+stores its new texts, and a line for each earlier one.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,17 +13,18 @@ from ..request import Item, Request, TurnPart, View
 
 LEAST_CHARS: Final = 500  # of a text that is kept apart; below that a file of its own costs more
 
-Keep = Callable[[bytes], str]  # stores bytes, gives their digest
+Keep = Callable[[bytes], str]  # stores bytes, returns their digest
 Text = TypeVar("Text", Item, TurnPart)
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
-    """What `ContextCompiler.compile` was given; equal inputs give equal bytes."""
+    """The arguments of `ContextCompiler.compile`; equal inputs give equal bytes."""
 
     encoding: str
     request: Request
     view: View = View()
     program: str = ""  # version of Cortex that compiled it; another one may make other bytes
+    compiler: int = 1  # version of the compiler
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +37,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 def keep_inputs(inputs: Inputs, keep: Keep) -> str:
-    """Keep *inputs*; the digest of the record of them comes back."""
+    """Store *inputs*; returns the digest of their record."""
     texts: dict[str, str] = {}
 
     def part(one: Text) -> Text:
@@ -50,11 +51,11 @@ def keep_inputs(inputs: Inputs, keep: Keep) -> str:
 
 
 def read_inputs(record: bytes, text_of: Callable[[str], bytes]) -> Inputs:
-    """What `keep_inputs` kept as *record*, each text by *text_of* its digest.
+    """The inputs that `keep_inputs` stored as *record*; *text_of* returns a text by its digest.
 
     Raises:
-        msgspec.DecodeError: *record* is none.
-        Exception: Whatever *text_of* raises for a text that it cannot give.
+        msgspec.DecodeError: *record* is not such a record.
+        Exception: Whatever *text_of* raises for a missing text.
     """
     read = msgspec.json.decode(record, type=_Record)
     texts: Mapping[str, str] = {
@@ -73,7 +74,7 @@ def texts_of_inputs(record: bytes) -> tuple[str, ...]:
     """Digests of the texts that *record* names.
 
     Raises:
-        msgspec.DecodeError: It is none that `keep_inputs` made.
+        msgspec.DecodeError: It is not a record of `keep_inputs`.
     """
     return tuple(msgspec.json.decode(record, type=_Named).texts.values())
 

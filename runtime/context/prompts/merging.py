@@ -1,7 +1,7 @@
-"""What a person changed in a text, made in another form of that text where it still fits.
+"""Applies a person's change of a text to another version of that text, if it still fits.
 
-The words that are others, each with the words beside them, are looked for in the text as it is now.
-Each has to stand there once, and in the same order: all of them are changed, or none.
+It searches the current text for the changed words, each with the words beside them.
+Each must occur once, and in the same order: all of them are changed, or none.
 """
 
 import re
@@ -16,7 +16,7 @@ _is_word = re.compile(r"\w").match
 
 
 class _Piece(NamedTuple):
-    """Words that are others, and those beside them, by which they are found again."""
+    """Changed words, and the words beside them, by which they are found again."""
 
     before: str
     old: str
@@ -29,7 +29,7 @@ class _Piece(NamedTuple):
 
 
 def merged(text: str, old: str, new: str) -> str | None:
-    """*text*, with what makes *new* of *old*; None where that does not fit into it any more."""
+    """*text*, with the change from *old* to *new*; None if that no longer fits."""
     was, now = _PARTS.findall(old), _PARTS.findall(new)
     if max(len(was), len(now)) > MOST:
         return None

@@ -1,4 +1,4 @@
-"""What of the material goes into a prompt: gathered, made harmless, ranked, fitted, compressed."""
+"""Selects the material of a prompt: gathers, sanitises, ranks, fits and compresses it."""
 
 from typing import TYPE_CHECKING
 
@@ -6,32 +6,21 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .compress import Compressor
-    from .fit import Choice, Sized, fit, size
+    from .fit import fit, reserve, size
     from .gather import Gathered, gather, scope
-    from .material import Clean, Left, Ranked, clean, deduplicate
     from .preselect import preselect
     from .rank import rank
-    from .room import reserve
-    from .sanitise import sanitise
 else:
     lazily(__name__)
 
 __all__ = [
-    "Choice",
-    "Clean",
     "Compressor",
     "Gathered",
-    "Left",
-    "Ranked",
-    "Sized",
-    "clean",
-    "deduplicate",
     "fit",
     "gather",
     "preselect",
     "rank",
     "reserve",
-    "sanitise",
     "scope",
     "size",
 ]

@@ -1,80 +1,45 @@
-"""Fit: what of the ranked material goes into the room there is; whole where possible.
+"""Fit: chooses ranked material for the available room; whole items if possible.
 
-A knapsack over the sections' budgets, filled by worth a token: the score of a chunk is its worth a
-token, lessened by the share of its fence. A section's budget is a cap. Of the whole room each
-section with material has a *floor*, which no other can take; above it whoever is worth more borrows
+A knapsack over the sections' budgets, filled by value per token: a chunk's score is its value per
+token, reduced by the share of its fence. A section's budget is a cap. Of the whole room each
+section with material has a *floor*, which no other can take; above it more valuable material uses
 what others leave.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from ..errors import ContextRefusedError
-from ..layout.fence import Run, all_lines, body, fence
+from ..layout.fence import body, fence, sent_around
+from ..layout.render import Fixed, heading
 from ..layout.tools import ToolItem
-from ..request import Section
-from .material import Left, Ranked
+from ..material import (
+    CHARS_A_TOKEN,
+    UNCOUNTED,
+    Choice,
+    Left,
+    Ranked,
+    Run,
+    Sized,
+    all_lines,
+    chars_of,
+)
+from ..request import LEAST_FRAMING, SECTIONS, Bounds, Section
 
 Count = Callable[[str], int]
 
 FLOOR: Final = 0.5  # of a section's fair share of the room
-UNCOUNTED: Final = -1
-CHARS_A_TOKEN: Final = 4  # where nothing was counted
 LEAST_TOKENS: Final = 12  # below which nothing is tried
 MISSES: Final = 48  # chunks in a row that did not fit a section, after which none is tried
 
 
 class Room(NamedTuple):
-    """Tokens that are free: in each section, and in all of them together."""
+    """Free tokens: in each section, and in total."""
 
     sections: dict[Section, int]
     total: int
-    floors: dict[Section, int] = {}  # of the total, each for one section alone
-
-
-class Sized(NamedTuple):
-    """A ranked item and what it costs."""
-
-    ranked: Ranked
-    fence_tokens: int
-    text_tokens: int  # UNCOUNTED where it is far too long to be in whole
-
-    @property
-    def whole_tokens(self) -> int:
-        """Tokens of the whole item with its fence; about, where it was not counted."""
-        if self.text_tokens == UNCOUNTED:
-            return self.fence_tokens + chars_of(self.ranked) // CHARS_A_TOKEN
-        return self.fence_tokens + self.text_tokens
-
-    @property
-    def counted(self) -> int:
-        """Tokens of its text; 0 where they were not counted."""
-        return max(self.text_tokens, 0)
-
-
-class Choice(NamedTuple):
-    """An item that is in, with the lines that are: all of them, or runs of (start, end)."""
-
-    sized: Sized
-    runs: tuple[Run, ...]
-    reason: str
-    cut: bool = False  # its text is what is left of a longer one
-
-    @property
-    def ranked(self) -> Ranked:
-        """The item as it was ranked."""
-        return self.sized.ranked
-
-    @property
-    def whole(self) -> bool:
-        """Nothing was cut out."""
-        return not self.cut and self.runs == all_lines(self.ranked)
-
-
-def chars_of(ranked: Ranked) -> int:
-    """Characters of an item's text."""
-    return sum(map(len, ranked.lines)) + len(ranked.lines)
+    floors: dict[Section, int] = {}  # of the total, each reserved for one section
 
 
 def size(ranked: Ranked, count: Count, most_chars: int | None = None) -> Sized:
@@ -82,29 +47,30 @@ def size(ranked: Ranked, count: Count, most_chars: int | None = None) -> Sized:
 
     The text is not counted if it has more than *most_chars* characters and may be cut.
     """
-    fence_tokens = count("".join(fence(ranked)))
+    around = fence(ranked)
+    fence_tokens = count(sent_around(ranked, around))
     may_be_cut = not (ranked.item.must_include or isinstance(ranked.item, ToolItem))
     if may_be_cut and most_chars is not None and chars_of(ranked) > most_chars:
-        return Sized(ranked, fence_tokens, UNCOUNTED)
-    return Sized(ranked, fence_tokens, count(body(ranked, all_lines(ranked))))
+        return Sized(ranked, fence_tokens, UNCOUNTED, around)
+    return Sized(ranked, fence_tokens, count(body(ranked, all_lines(ranked))), around)
 
 
 def fit(
     items: list[Sized], room: Room, count: Count, kept: int = 0
 ) -> tuple[list[Choice], list[Left]]:
-    """Choose what must be in, then class by class of priority what the room still takes.
+    """Choose required items, then fill the remaining room by priority classes.
 
-    A class that fits is taken whole. Of one that does not, the chunks that are worth most a token
+    A class that fits is taken whole. Otherwise the chunks with the highest value per token
     are taken, across its items, each only if its section and the whole still have room for it.
 
     Args:
         items: In the order in which they were gathered.
-        room: What there is for them.
-        count: How tokens are counted.
-        kept: Tokens of history that only what must be in may take.
+        room: The available tokens.
+        count: The token counter.
+        kept: Tokens of history reserved for required items.
 
     Raises:
-        ContextRefusedError: An item that must be in does not fit.
+        ContextRefusedError: A required item does not fit.
     """
     room = Room(dict(room.sections), room.total)
     choices: dict[str, Choice] = {}
@@ -245,4 +211,54 @@ def _left(sized: Sized, room: Room) -> Left:
         ranked.neutralised,
         sized.counted,
         ranked.score,
+    )
+
+
+def reserve(
+    items: list[Sized], fixed: Fixed, bound: Bounds, short: Mapping[Section, int], count: Count
+) -> Room:
+    """Subtract headings and fixed text from the bounds; *short* is the overshoot of the last round.
+
+    Raises:
+        ContextRefusedError: A fixed section is over its budget, or all of them together are over
+            the effective window.
+    """
+    used = {section.ranked.item.section for section in items}
+    taken: dict[Section, int] = {}
+    for section in SECTIONS:
+        text = fixed[section].text if section in fixed else ""
+        own = count(heading(section) + text) if text else 0
+        _check_section(section, own, bound)
+        taken[section] = own or (count(heading(section)) if section in used else 0)
+    free = bound.prompt - sum(taken.values())
+    if free < 0:
+        raise _all_too_big(taken, bound)
+    return Room(
+        {s: max(0, bound.section(s) - taken[s] - short.get(s, 0)) for s in SECTIONS},
+        max(0, free - sum(short.values())),
+    )
+
+
+def _check_section(section: Section, tokens: int, bound: Bounds) -> None:
+    limit = bound.section(section)
+    if tokens > limit:
+        raise ContextRefusedError(
+            section,
+            tokens,
+            limit,
+            f"budgets.{section}",
+            f"shorten it, or set budgets.{section} to {tokens:,} or more",
+        )
+
+
+def _all_too_big(taken: dict[Section, int], bound: Bounds) -> ContextRefusedError:
+    biggest = max(taken, key=lambda section: taken[section])
+    needed = sum(taken.values())
+    return ContextRefusedError(
+        "the text that every prompt of this step holds",
+        needed,
+        max(bound.prompt, 0),
+        "effective_window less headroom",
+        f"the largest part is {biggest} with {taken[biggest]:,}; shorten it, or raise "
+        f"effective_window to {needed + bound.budgets.headroom + LEAST_FRAMING:,} or more",
     )

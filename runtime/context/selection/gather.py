@@ -1,4 +1,4 @@
-"""Gather and scope: everything that may be in, and what of it this step may see at all."""
+"""Gather and scope: all candidate items, and those that this step may see."""
 
 from functools import cached_property
 from typing import Final
@@ -8,16 +8,16 @@ import numpy as np
 from cortex.runtime.retrieval import Places
 
 from ..errors import ItemRepeatedError
+from ..material import Left
 from ..prompt import PassedOver
 from ..request import SECTIONS, Item, Request, tool_id
 from .item_index import Columns, ItemIndex
-from .material import Left
 
 LISTED: Final = 1_000  # items that are out of scope and listed one by one; more are counted
 
 
 class Gathered:
-    """What the store holds, in log order, then what the step names; by place, from 0."""
+    """Items of the store, in log order, then those that the step names; by index, from 0."""
 
     def __init__(self, held: ItemIndex, named: ItemIndex) -> None:
         self.held = held
@@ -28,12 +28,12 @@ class Gathered:
         return len(self.held.items) + len(self.named.items)
 
     def item(self, place: int) -> Item:
-        """The item at *place*."""
+        """The item at index *place*."""
         held = self.held.items
         return held[place] if place < len(held) else self.named.items[place - len(held)]
 
     def place(self, item_id: str) -> int | None:
-        """Where the item of that id is; None if it is not there."""
+        """The index of the item with that id; None if there is none."""
         if item_id in self.named.places:
             return len(self.held.items) + self.named.places[item_id]
         return self.held.places.get(item_id)
@@ -62,7 +62,7 @@ class Gathered:
 
 
 def gather(request: Request, held: ItemIndex) -> Gathered:
-    """Everything that may be in.
+    """All candidate items.
 
     Raises:
         ItemRepeatedError: Two items have the same id, so that no manifest could tell them apart.
@@ -84,12 +84,12 @@ def gather(request: Request, held: ItemIndex) -> Gathered:
 def scope(
     gathered: Gathered, request: Request
 ) -> tuple[Places, list[Left], tuple[PassedOver, ...]]:
-    """Leave out outputs of earlier steps that this one does not carry, and what is superseded.
+    """Leave out outputs of earlier steps that this one does not carry, and superseded items.
 
-    What must be in stays.
+    Required items stay.
 
     Returns:
-        The places of what stays, ascending; what does not, one by one; and how many more.
+        Indexes of the remaining items, ascending; the removed ones; and how many more.
     """
     columns = gathered.columns
     mine = [gathered.producer(step) for step in ("", request.step.id, *request.carry)]

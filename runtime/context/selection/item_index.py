@@ -1,7 +1,7 @@
-"""What is asked of very many items at once, in columns by their places, and kept with a view.
+"""Indexes very many items in columns, cached with their view.
 
-A history grows by appending: an index of it takes in what is new, so that a compile costs that and
-what is looked at, not the whole history.
+A history grows by appending: its index adds the new items, so that a compile costs only those and
+the examined ones, not the whole history.
 """
 
 from array import array
@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Columns(NamedTuple):
-    """One value an item, in order."""
+    """One value per item, in order."""
 
     section: npt.NDArray[np.int8]  # its place in SECTIONS
     producer: npt.NDArray[np.int32]  # by `ItemIndex.producers`
@@ -34,7 +34,7 @@ class Columns(NamedTuple):
     score: npt.NDArray[np.float64]
 
     def followed_by(self, others: "Columns") -> "Columns":
-        """These and *others* behind them."""
+        """These followed by *others*."""
         return Columns(
             np.concatenate([self.section, others.section]),
             np.concatenate([self.producer, others.producer]),
@@ -45,7 +45,7 @@ class Columns(NamedTuple):
 
 
 class ItemIndex:
-    """Items in order, and what passes ask of all of them.
+    """Items in order, with the columns that passes need.
 
     Raises:
         ItemRepeatedError: Two items have the same id.
@@ -66,7 +66,7 @@ class ItemIndex:
         self.grow(items)
 
     def grow(self, items: Sequence[Item]) -> None:
-        """Take in *items* behind those that are there."""
+        """Append *items*."""
         for item in items:
             if item.id in self.places:
                 raise ItemRepeatedError(item.id)
@@ -101,14 +101,14 @@ class ItemIndex:
 
 
 class Views:
-    """Indexes of the views that were compiled last; equal views have equal indexes."""
+    """Indexes of the last compiled views; equal views have equal indexes."""
 
     def __init__(self) -> None:
         self.lock = Lock()  # held while an index is used: it grows
         self._known: list[ItemIndex] = []  # the newest last
 
     def index(self, items: tuple[Item, ...]) -> ItemIndex:
-        """The index of *items*; where all but the last of them are known, only these are read.
+        """The index of *items*; if all but the last ones are known, reads only these.
 
         Raises:
             ItemRepeatedError: Two items have the same id.

@@ -1,10 +1,10 @@
-"""Preselect: of very many items, those that can win; what is passed over is only counted.
+"""Preselect: of very many items, those that can be chosen; the others are only counted.
 
-No text is cut, cleaned or tokenised for it. An item of a large section goes on if it must be in,
-if its priority is raised, if it is among the newest, or if it is among those that hold most of the
-question: each word of it counts ln(items / items that have it), wherever in the text it stands.
-Where words stand is kept with the view, and taken in by stretches: a first compile searches what is
-not taken in yet, and finds the same.
+No text is cut, cleaned or tokenised for it. An item of a large section is kept if it is required,
+if its priority is raised, if it is among the newest, or if it is among those with most of the
+question: each word of it counts ln(items / items that have it), anywhere in the text.
+Positions of words are cached with the view, in batches: a first compile searches what is
+not indexed yet, with the same result.
 """
 
 import math
@@ -24,7 +24,7 @@ ABOVE: Final = 1_000  # items of a section; no more than that are all looked at
 NEWEST: Final = 64
 BEST: Final = 320
 CHARS_A_TOKEN: Final = 4  # of the window: more of the best than fill it cannot win
-INDEXED_CHARS: Final = 1_000_000  # of a view that one compile takes in
+INDEXED_CHARS: Final = 400_000  # of a view that one compile takes in
 DECIMALS: Final = 6  # the last bits of a logarithm differ from one C library to the next
 
 REASON: Final = (
@@ -36,12 +36,12 @@ REASON: Final = (
 def preselect(
     gathered: Gathered, scoped: Places, question: Iterable[str], window: int
 ) -> tuple[list[Item], tuple[PassedOver, ...]]:
-    """The items to look at, of those at *scoped*, and how many others there were by section.
+    """The items of *scoped* to examine, and how many others there were, by section.
 
     Args:
         gathered: All items.
-        scoped: Places of those that may be in, ascending.
-        question: The words of what is asked.
+        scoped: Indexes of the candidates, ascending.
+        question: The words of the question.
         window: Tokens of the effective window.
     """
     sections = gathered.columns.section[scoped]
@@ -61,7 +61,7 @@ def preselect(
 
 
 class _Worth:
-    """How much of a question each item holds."""
+    """How much of a question each item contains."""
 
     def __init__(self, gathered: Gathered, words: list[str]) -> None:
         held, named = gathered.held, gathered.named
@@ -95,7 +95,7 @@ def _chosen(
     if len(worthy) > BEST:
         least = np.partition(worth[worthy], -BEST)[-BEST]
         worthy = worthy[worth[worthy] >= least]
-    # The newer of two equals goes on.
+    # Of two equals the newer one is kept.
     best = worthy[np.lexsort((-worthy, -worth[worthy]))][:BEST]
     sizes = np.cumsum([len(gathered.item(int(at)).text) for at in best])
     best = best[: 1 + int(np.searchsorted(sizes, window * CHARS_A_TOKEN))]

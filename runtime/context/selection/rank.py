@@ -1,12 +1,12 @@
-"""Rank: how much each chunk of each item has to do with the step, a token.
+"""Rank: the relevance of each chunk of each item for the step, per token.
 
     score = retrieved + confidence x (relevance + LINKED x linked) + RECENCY x recency
             + DENSITY x density
 
-`relevance` is BM25 to the step's question, as a share of the best chunk's; BM25 holds its length
-against a text, so that the score is a worth a token. `linked` is the best relevance among the items
+`relevance` is BM25 to the step's question, as a share of the best chunk's; BM25 normalises by
+length, so that the score is a value per token. `linked` is the best relevance among the items
 that an edge joins to this one. `recency` halves with every HALF_LIFE newer items of the section,
-for items that have a place in the log. `density` is the share of a chunk's words that are new.
+for items with a position in the log. `density` is the share of a chunk's words that are new.
 """
 
 from collections import Counter as Tally
@@ -24,11 +24,11 @@ from cortex.runtime.retrieval import (
 )
 
 from ..errors import ItemLinesError
+from ..material import Clean, Ranked, Worth
 from ..request import Item, PromptStep, Section
-from .material import Clean, Ranked, Worth
 
-LINKED: Final = 0.25  # a neighbour of what is asked for is worth less than what is asked for
-RECENCY: Final = 0.125  # breaks ties, and no more: an old answer beats a new one that has none
+LINKED: Final = 0.25  # a neighbour of a relevant item is worth less than the item
+RECENCY: Final = 0.125  # only breaks ties: an old item with an answer beats a new one without
 HALF_LIFE: Final = 8  # items
 DENSITY: Final = 0.05
 DECIMALS: Final = 6
@@ -73,7 +73,7 @@ def rank(items: list[Clean], step: PromptStep) -> list[Ranked]:
 
 
 def _counts(made: _Cut, at: int, own: list[str], question: frozenset[str]) -> TextCounts:
-    """Of a chunk and of the words of its item's id, what BM25 asks for."""
+    """The input of BM25 for a chunk and the words of its item's id."""
     tally = made.tallies[at]
     counts = {word: n for word in question if (n := tally.get(word, 0) + own.count(word))}
     return TextCounts(counts, len(made.words[at]) + len(own))
@@ -111,6 +111,22 @@ def _ranked(
         entry.form,
         entry.saved,
         Worth(item.score, relevance[at], linked, recency, density[at]),
+    )
+
+
+def in_form(ranked: Ranked, entry: Clean) -> Ranked:
+    """*ranked* with the text of *entry*, another form of it that is included whole or not at all.
+
+    Its score stays, because its content is the same.
+    """
+    lines = entry.text.removesuffix("\n").split("\n")
+    return ranked._replace(
+        lines=lines,
+        numbers=range(1, len(lines) + 1),
+        chunks=(Chunk(0, len(lines), ""),),
+        scores=(max(ranked.scores),),
+        form=entry.form,
+        saved=entry.saved,
     )
 
 

@@ -1,11 +1,12 @@
-"""Condensed prose: published rules, and a checker that lets no fact go."""
+"""Condensed prose: published rules, and a checker that no fact is lost."""
 
 from .blocks import prose_of, split, units
 from .checker import Fact, facts, holds, missing
-from .comparing import lost
 from .condensing import condense, is_english, is_foreign
-from .drafts import restored
+from .drafts import lost, restored
+from .extracting import extract, left_out
 from .rules import MARKUP, RULES, ProseRule, shorten
+from .sentences import split as sentences
 from .wordings import PARTICIPLES, SHORT_FORMS
 
 __all__ = [
@@ -16,14 +17,17 @@ __all__ = [
     "Fact",
     "ProseRule",
     "condense",
+    "extract",
     "facts",
     "holds",
     "is_english",
     "is_foreign",
+    "left_out",
     "lost",
     "missing",
     "prose_of",
     "restored",
+    "sentences",
     "shorten",
     "split",
     "units",

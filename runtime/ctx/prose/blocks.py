@@ -1,6 +1,6 @@
-"""Which lines of a text are prose and may be condensed, and which stay as they stand.
+"""Splits a text into prose, which may be condensed, and lines that stay unchanged.
 
-What is not certainly prose is kept: code, tables, headings, markup, anything indented or aligned.
+All that is not surely prose stays: code, tables, headings, markup, anything indented or aligned.
 """
 
 import re
@@ -22,7 +22,7 @@ _FIELD = re.compile(r"[\w-]{1,24}: ")
 _WORD = re.compile(r"[A-Za-z][a-z']+")
 
 
-class Block(msgspec.Struct):
+class TextBlock(msgspec.Struct):
     """Lines that belong together."""
 
     lines: list[str]
@@ -30,20 +30,20 @@ class Block(msgspec.Struct):
     head: str = ""  # of a prose block: what its first line begins with, `- ` or blanks
 
 
-def split(text: str) -> list[Block]:
+def split(text: str) -> list[TextBlock]:
     """The blocks of *text*, in order; all their lines together are the lines of *text*."""
-    blocks: list[Block] = []
+    blocks: list[TextBlock] = []
     for block in _stretches(text.split("\n")):
         blocks += _paragraphs(block) if block.is_prose else [block]
     return blocks
 
 
-def _stretches(lines: list[str]) -> Iterator[Block]:
+def _stretches(lines: list[str]) -> Iterator[TextBlock]:
     """Fences and front matter apart from everything else."""
     at = 0
     if lines[0] == "---" and "---" in lines[1:40]:
         at = lines.index("---", 1) + 1
-        yield Block(lines[:at])
+        yield TextBlock(lines[:at])
     free: list[str] = []
     while at < len(lines):
         fence = _FENCE.match(lines[at])
@@ -51,17 +51,17 @@ def _stretches(lines: list[str]) -> Iterator[Block]:
             free.append(lines[at])
             at += 1
             continue
-        yield Block(free, is_prose=True)
+        yield TextBlock(free, is_prose=True)
         free, start = [], at
         at += 1
         while at < len(lines) and not lines[at].lstrip().startswith(fence.group(1)):
             at += 1
         at = min(at + 1, len(lines))
-        yield Block(lines[start:at])
-    yield Block(free, is_prose=True)
+        yield TextBlock(lines[start:at])
+    yield TextBlock(free, is_prose=True)
 
 
-def _paragraphs(stretch: Block) -> Iterator[Block]:
+def _paragraphs(stretch: TextBlock) -> Iterator[TextBlock]:
     lines = stretch.lines
     at, code_above = 0, False
     while at < len(lines):
@@ -71,25 +71,25 @@ def _paragraphs(stretch: Block) -> Iterator[Block]:
         if at > start:
             group = lines[start:at]
             literal = code_above and group[0][:1] in " \t"
-            yield from [Block(group)] if literal else _pieces(group)
+            yield from [TextBlock(group)] if literal else _pieces(group)
             if not literal:
                 code_above = group[-1].rstrip().endswith("::")
         if at < len(lines):
-            yield Block([lines[at]])  # the blank line
+            yield TextBlock([lines[at]])  # the blank line
             at += 1
 
 
-def _pieces(lines: list[str]) -> Iterator[Block]:
+def _pieces(lines: list[str]) -> Iterator[TextBlock]:
     """The prose and the rest of lines without a blank one between them."""
     if any(_RULE.match(line) for line in lines) or _are_fields(lines):
-        yield Block(lines)
+        yield TextBlock(lines)
         return
-    own: Block | None = None
+    own: TextBlock | None = None
     for at, line in enumerate(lines):
         if _QUOTED.match(line):
             if own:
                 yield own
-            yield Block(lines[at:])  # a line without the mark goes on with what is quoted
+            yield TextBlock(lines[at:])  # a line without the mark continues the quotation
             return
         head = _ITEM.match(line)
         indent = indent_of(line)
@@ -97,11 +97,11 @@ def _pieces(lines: list[str]) -> Iterator[Block]:
             if own:
                 yield own
             own = None
-            yield Block([line])
+            yield TextBlock([line])
         elif head:
             if own:
                 yield own
-            own = Block([line], is_prose=True, head=head.group())
+            own = TextBlock([line], is_prose=True, head=head.group())
         elif (own is not None and own.head and indent <= len(own.head) + 4) or (
             own is not None and not own.head and indent == indent_of(own.lines[0])
         ):
@@ -109,7 +109,7 @@ def _pieces(lines: list[str]) -> Iterator[Block]:
         else:
             if own:
                 yield own
-            own = Block([line], is_prose=indent < 4, head=line[:indent])
+            own = TextBlock([line], is_prose=indent < 4, head=line[:indent])
     if own:
         yield own
 
@@ -119,7 +119,7 @@ def indent_of(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def has_heading(block: Block) -> bool:
+def has_heading(block: TextBlock) -> bool:
     """Whether *block*, which is no prose, is or holds a heading, underlined or with its mark."""
     if _FENCE.match(block.lines[0]):
         return False
@@ -132,7 +132,7 @@ def _are_fields(lines: list[str]) -> bool:
 
 
 def units(text: str) -> list[str]:
-    """The sentences of *text*, and the lines of it that are no prose."""
+    """The sentences of *text*, and its lines that are not prose."""
     found: list[str] = []
     for block in split(text):
         if block.is_prose:
@@ -142,7 +142,7 @@ def units(text: str) -> list[str]:
     return found
 
 
-def prose_of(block: Block) -> str:
+def prose_of(block: TextBlock) -> str:
     """The text of a prose block on one line, without what its first line begins with."""
     first, *rest = block.lines
     return " ".join(line.strip() for line in [first[len(block.head) :], *rest])

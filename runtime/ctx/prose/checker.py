@@ -1,4 +1,4 @@
-"""The independent checker: what a text states as facts, and whether another text states them too.
+"""The independent checker: finds the facts of a text, and whether another text states them too.
 
 It shares nothing with the rules of condensing and knows nothing of them. A fact is a number with
 what it counts, a name, an address, an identifier, code, a quotation; a negation, a condition or a
@@ -68,7 +68,7 @@ _ALL_OF = _words(
 )
 _FROM = frozenset({"by", "from"})  # who did what to whom, and whether to 5 or by 5
 _ASIDE_WORDS = 8  # of an aside between two commas
-_MEANT = {  # what a short form says
+_MEANT = {  # meanings of short forms
     "won't": ("will", "not"),
     "can't": ("can", "not"),
     "cannot": ("can", "not"),
@@ -79,7 +79,7 @@ _GOVERNED = _NEGATIONS | _words(
 )
 _CHECKED = _words("have has had but")  # facts in some places
 _TELLING = _NUMBER_WORDS | _NEGATIONS | _CONDITIONS | _MODALS | _MEANT.keys()
-_LIGHT = _words(
+LIGHT_WORDS = _words(
     "the a an is are was were be been being am it its it's that this these those there he she "
     "they we you i to of in on at for and or so as by with from very really quite simply "
     "basically actually essentially literally certainly obviously clearly naturally indeed "
@@ -91,7 +91,7 @@ _LIGHT = _words(
 
 # What opens a sentence with a capital and is no name; words in -ly are none either.
 _OPENERS = (
-    _LIGHT
+    LIGHT_WORDS
     | _NUMBER_WORDS
     | _NEGATIONS
     | _CONDITIONS
@@ -107,7 +107,7 @@ _OPENERS = (
 )
 
 
-_BOUNDS = {  # what a word before a number says of it
+_BOUNDS = {  # meaning of a word before a number
     "about": "about",
     "approximately": "about",
     "around": "about",
@@ -132,7 +132,7 @@ class Fact(msgspec.Struct, frozen=True):
     """One thing that a text states."""
 
     sort: str  # "number", "name", "negation", ...
-    text: str  # as it must stand, without its case where case says nothing
+    text: str  # as required, in lower case if case has no meaning
     about: str = ""  # the word it governs or counts
 
 
@@ -143,7 +143,7 @@ def facts(text: str) -> list[Fact]:
     words = [(token,) if sort == "plain" else _parts(sort, token) for sort, token in tokens]
     if ", " in text:
         words = _Asides(words, [text[m.end() : m.end() + 1] == "," for m in _TOKEN.finditer(text)])
-    opens = True  # a capital says nothing where a sentence opens
+    opens = True  # a capital has no meaning at the start of a sentence
     for at, (sort, token) in enumerate(tokens):
         if sort == "plain":
             if token in _TELLING or token in _CHECKED:
@@ -159,7 +159,7 @@ def facts(text: str) -> list[Fact]:
             found += [Fact("name", name.upper()), *_of_number(number.strip("`"), words, at)]
         elif sort not in ("stop", "anchor", "aside"):
             fact = Fact(sort, _even(token))
-            # A link to its own address says the address once.
+            # A link whose text is its address states the address once.
             if sort != "address" or found[-1:] != [fact]:
                 found.append(fact)
         if sort not in ("anchor", "sign"):
@@ -219,13 +219,13 @@ def words(text: str) -> list[str]:
         sort = each.lastgroup
         if sort in ("plain", "word"):
             word = each.group(sort).lower().removesuffix("'s").removesuffix("’s")
-            if word not in _LIGHT and word not in _TELLING:
+            if word not in LIGHT_WORDS and word not in _TELLING:
                 found.append(word)
     return found
 
 
 def all_stand(sources: list[str], results: list[str]) -> bool:
-    """Whether each fact of one of the sentences *sources* stands in one of *results*."""
+    """Whether each fact of the sentences *sources* is in one of *results*."""
     there = {fact for each in results for fact in facts(each)}
     return all(fact in there for each in sources for fact in facts(each))
 
@@ -290,7 +290,7 @@ def _unit(words: list[tuple[str, ...]], at: int) -> str:
 
 
 def _parts(sort: str, token: str) -> tuple[str, ...]:
-    """The words that *token* says, in lower case, short forms written out."""
+    """The words of *token*, in lower case, short forms written out."""
     if sort == "sign":
         return ("the",)
     if sort != "word":
@@ -311,10 +311,10 @@ class _Asides(list[tuple[str, ...]]):
 
     def __init__(self, words: list[tuple[str, ...]], commas: list[bool]) -> None:
         super().__init__(words)
-        self._commas = commas  # whether one stands behind each word
+        self._commas = commas  # whether one follows each word
 
     def behind(self, at: int) -> int:
-        """Where a sentence goes on behind the word *at*: behind an aside between two commas."""
+        """Where a sentence continues after the word *at*: after an aside between two commas."""
         if self._commas[at]:
             for end in range(at + 1, min(at + _ASIDE_WORDS + 1, len(self))):
                 if not self[end]:
@@ -330,7 +330,7 @@ def _next(words: list[tuple[str, ...]], at: int) -> str:
     for parts in words[at + 1 : at + 9]:
         if not parts:
             return ""
-        weighty = [word for word in parts if word not in _LIGHT]
+        weighty = [word for word in parts if word not in LIGHT_WORDS]
         if weighty:
             return weighty[0]
     return ""

@@ -1,4 +1,4 @@
-"""Prose in fewer tokens: by the rules, or by a model's draft; behind the checker either way."""
+"""Condenses prose by the rules, or by a model's draft; the checker approves both."""
 
 # ruff: noqa: RUF001  # quotation marks, dashes and signs as texts have them
 
@@ -7,8 +7,10 @@ from typing import Final
 
 import msgspec
 
-from .. import header, legend
+from .. import header
+from ..decoding import is_bare
 from ..encoding import encode
+from ..legend import legend
 from ..package import Counter, Kind, Mode, Package, Part
 from . import blocks, checker, rules, sentences
 from .drafts import restored
@@ -19,6 +21,11 @@ _CONTENTS = re.compile(r"\[([^\]]{1,300})\]\(#[^)]{0,300}\)")
 SHARE: Final = 0.1  # of the words of a document that are these; in English a third is usual
 LEAST_FOREIGN: Final = 2  # words of another language in a paragraph; one may be a name
 _WORD = re.compile(r"[^\W\d_]+")
+_LITERAL = re.compile(  # licences, and what defines a term: every word of these counts
+    r"\b(?:licen[cs]e[ds]?|warrant(?:y|ies)|copyright|liab(?:le|ility)|hereby|infring\w+|trademarks?|"
+    r"means|defined as|refers? to|denotes?|stands for|by definition)\b",
+    re.IGNORECASE,
+)
 
 
 class Condensed(msgspec.Struct):
@@ -34,9 +41,14 @@ class Condensed(msgspec.Struct):
 
 
 def condense(
-    text: str, kind: Kind = "text", *, counter: Counter, draft: str | None = None
+    text: str,
+    kind: Kind = "text",
+    *,
+    counter: Counter,
+    draft: str | None = None,
+    named: bool = False,
 ) -> Package:
-    """*text* in fewer tokens, every fact of it in place.
+    """*text* in fewer tokens, with all its facts.
 
     Args:
         text: The source.
@@ -44,11 +56,13 @@ def condense(
         counter: Counts the tokens that are saved.
         draft: A condensation that somebody, a model for instance, wrote of *text*. What it lost is
             put back, sentence by sentence.
+        named: Whether long repeated phrases get a name of one character, in a legend. It saves
+            more, and no model was shown to read prose of that form.
 
     Returns:
         A package whose `parts` say what was condensed and what is exact; the source itself, marked
-        verbatim, where that is shorter. Of a draft that is refused whole nothing is taken: the
-        package is an exact one.
+        verbatim, where that is shorter. If a draft is refused as a whole, the package is an
+        exact one.
     """
     mode: Mode = "condensed" if draft is None else "drafted"
     if draft is None:
@@ -62,13 +76,13 @@ def condense(
     body = "\n".join(made.lines)
     best = header.put(mode, kind, body)
     tokens, before = counter.count(best), counter.count(text)
-    entries, named = legend.build(body, counter, prose=True)
+    entries, renamed = legend.build(body, counter, prose=True) if named else ([], body)
     if entries:
-        with_names = header.put(mode, kind, named, (), legend.show(entries))
+        with_names = header.put(mode, kind, renamed, (), legend.show(entries))
         if (fewer := counter.count(with_names)) < tokens:
             best, tokens = with_names, fewer
-    if tokens >= before:  # the header of what stands whole is as long
-        whole = header.put("verbatim", kind, text)
+    if tokens >= before:
+        whole = text if is_bare(text) else header.put("verbatim", kind, text)
         if (count := counter.count(whole)) <= tokens:
             parts = (Part("verbatim", 0, len(whole)),)
             return Package(whole, "verbatim", kind, count, before, parts)
@@ -76,7 +90,7 @@ def condense(
 
 
 def _is_refused(draft: str, said: str) -> bool:
-    """Whether nothing of *draft* stands in *said*."""
+    """Whether *said* contains nothing of *draft*."""
     drafted = set(filter(str.strip, blocks.units(draft)))
     return drafted.isdisjoint(blocks.units(said))
 
@@ -97,19 +111,19 @@ def _by_rules(text: str) -> Condensed:
                 writer.begin_section()
             continue
         if (entry := _CONTENTS.fullmatch(prose)) and entry.group(1).strip() in headings:
-            continue  # a table of contents says every heading once more
+            continue  # a table of contents repeats every heading
         made.add([levels.mark(block.head) + writer.paragraph(prose)], "condensed")
     return made
 
 
-def _is_condensed(block: blocks.Block, prose: str) -> bool:
+def _is_condensed(block: blocks.TextBlock, prose: str) -> bool:
     if not block.is_prose or not (block.head.strip() or blocks.is_prose(prose)):
         return False
     return not is_foreign(prose)
 
 
 class _Levels:
-    """How deep items stand in each other, whatever number of blanks that took."""
+    """The nesting depth of items, independent of the number of blanks."""
 
     def __init__(self) -> None:
         self._indents: list[int] = []  # of the items around, outermost first
@@ -119,7 +133,7 @@ class _Levels:
         indent, mark = blocks.indent_of(head), head.strip()
         while self._indents and self._indents[-1] >= indent:
             self._indents.pop()
-        # Without a blank, lines that stood further in would join the paragraph above them.
+        # Without a blank, indented lines would join the paragraph above them.
         level = len(self._indents) or int(indent > 0 and not mark)
         if mark:
             self._indents.append(indent)
@@ -147,11 +161,13 @@ class _Writer:
         made = " ".join(map(self._sentence, kept))
         if not _PAIRED.search(made):
             return made
-        # Once more as whoever checks it later will: what is quoted may begin elsewhere now.
+        # Again, as a later check does it: quotations may begin elsewhere after the change.
         return made if checker.all_stand(kept, sentences.split(made)) else " ".join(kept)
 
     def _sentence(self, sentence: str) -> str:
         """By the rules, without the one that drops a fact."""
+        if _LITERAL.search(sentence):
+            return sentence
         short = rules.shorten(sentence, self._known)
         if short == sentence:
             return sentence

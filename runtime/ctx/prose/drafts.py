@@ -1,4 +1,4 @@
-"""A condensation that somebody else wrote: a sentence of it stands only where it says no less.
+"""Checks a text by somebody else: which facts it lost, and what of a draft loses none.
 
 A sentence of the source is answered by the one sentence of the draft that states its facts, these
 alone, in their order, has more words in common with it than with any other, and none that only
@@ -11,6 +11,7 @@ from itertools import chain
 import msgspec
 
 from . import blocks, checker
+from .checker import Fact
 
 
 class Sentence(msgspec.Struct):
@@ -24,7 +25,7 @@ class Sentence(msgspec.Struct):
 class Answers(msgspec.Struct):
     """What a draft makes of one sentence of the source."""
 
-    taken: list[int] = []  # the sentence of the draft that says it
+    taken: list[int] = []  # the sentence of the draft that states it
     refused: bool = False  # one was about it and said something else
 
 
@@ -104,7 +105,45 @@ def _about(own: list[Sentence], theirs: list[Sentence]) -> list[int | None]:
 
 
 def _in_order(own: list[str], theirs: list[str]) -> bool:
-    """Whether the words that both say once stand in one order: who did what to whom."""
+    """Whether words that occur once in both have the same order: who did what to whom."""
     one, other = Counter(own), Counter(theirs)
     once = {word for word in one if one[word] == other[word] == 1}
     return [word for word in own if word in once] == [word for word in theirs if word in once]
+
+
+def lost(source: str, result: str) -> list[Fact]:
+    """The facts of *source* that no sentence of *result* states together with their sentence's.
+
+    A sentence that was said twice may be said once, and one may be cut in two.
+    """
+    there = [checker.facts(unit) for unit in blocks.units(result)]
+    places: dict[Fact, list[int]] = defaultdict(list)
+    for at, facts in enumerate(there):
+        for fact in dict.fromkeys(facts):
+            places[fact].append(at)
+    found: dict[Fact, None] = {}
+    for wanted in dict.fromkeys(tuple(checker.facts(unit)) for unit in blocks.units(source)):
+        found |= dict.fromkeys(_lost_of(list(wanted), there, places))
+    return list(found)
+
+
+def _lost_of(
+    wanted: list[Fact], there: list[list[Fact]], places: dict[Fact, list[int]]
+) -> list[Fact]:
+    """Which of the facts *wanted*, all of one sentence, are not together with the others."""
+    nowhere = [fact for fact in wanted if fact not in places]
+    if nowhere or not wanted:
+        return nowhere
+    rarest = min(wanted, key=lambda fact: len(places[fact]))
+    around = [there[max(at - 1, 0) : at + 2] for at in places[rarest]]
+    fewest: list[Fact] = wanted
+    for facts in chain((there[at] for at in places[rarest]), map(_joined, around)):
+        if checker.in_order(wanted, facts):
+            return []
+        missing = list((Counter(wanted) - Counter(facts)).elements())
+        fewest = min(fewest, missing or wanted, key=len)
+    return fewest
+
+
+def _joined(sentences: list[list[Fact]]) -> list[Fact]:
+    return list(chain.from_iterable(sentences))

@@ -1,18 +1,24 @@
 """The published rules of condensing, in the order in which they are applied to a sentence.
 
-None of them removes a number, a name, a negation, a condition or a modal; the checker, which knows
-nothing of them, has the one undone that does all the same.
+None of them removes a number, a name, a negation, a condition or a modal; the checker, which is
+independent of them, makes a rule be undone that does so.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 from . import speech
 from .sentences import outside
 from .wordings import CONTRACTIONS, EXAMPLES, OPENINGS, PARTICIPLES, POSITIVE, WORDINGS
 
+ANYWHERE: Final = ("contraction", "blanks")  # they change no word that a negation governs
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|neither|nor|without|nothing|nobody|nowhere|hardly|cannot)\b|n't\b",
+    re.IGNORECASE,
+)
 KNOWN_USES: Final = 3  # of a name, from which on it needs no article
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+(?: [A-Z]\w+)*\b")
 _NOUN = rf"\b(?!{speech.NO_NOUN} )([\w\ue000]+)"
@@ -137,13 +143,7 @@ RULES: tuple[ProseRule, ...] = (
         " have ",
     ),
     _rule("comma", rf", {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
-    _rule("comma", rf", (?=({speech.LINKS})\b){speech.NO_ASIDE}", _unless_closing, ", "),
-    _rule(
-        "comma",
-        rf"^({speech.SETTING}), (?=[a-zA-Z])(?!{speech.LINKS}\b[^,.;:]{{1,60}}, )",
-        r"\1 ",
-        ", ",
-    ),
+    _rule("comma", rf", (?=({speech.PAUSED})\b){speech.NO_ASIDE}", _unless_closing, ", "),
     _rule("comma", rf"(^|[;:] ){speech.OPENING_WORDS},(?= )", r"\1\2", ", "),
     _rule("comma", rf"(?<!,) {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
     _rule("article", speech.ARTICLE),
@@ -166,13 +166,13 @@ def known_names(text: str) -> ProseRule | None:
 def shorten(
     sentence: str, known: ProseRule | None = None, stands: Callable[[str], bool] | None = None
 ) -> str:
-    """*sentence* after all `MARKUP` and `RULES`; what is protected in it stays as it is.
+    """*sentence* after all `MARKUP` and `RULES`; protected parts stay unchanged.
 
     Args:
         sentence: One sentence.
-        known: What `known_names` gave for the text it is from.
-        stands: Whether a text may stand for the sentence. A rule after which it may not is undone;
-            without it all of them are taken.
+        known: The `known_names` of its text.
+        stands: Whether a text may replace the sentence. If not, the last rule is undone; without
+            this check all rules are applied.
     """
     text = sentence
     for rule in MARKUP:
@@ -182,7 +182,7 @@ def shorten(
         text = outside(text, lambda free: _all_on(free, known))
     else:
         for rule in (*RULES, *([known] if known else [])):
-            made = outside(text, rule.on)
+            made = outside(text, partial(_on, rule))
             text = made if made == text or stands(made) else text
     text = text.strip(" ")
     return _capital(text) if sentence[:1].isupper() and text[:1].islower() else text
@@ -190,6 +190,15 @@ def shorten(
 
 def _all_on(text: str, known: ProseRule | None) -> str:
     for rule in RULES:
-        if rule.needs in text:
-            text = rule.pattern.sub(rule.becomes, text)
-    return known.pattern.sub("", text) if known else text
+        text = _on(rule, text)
+    return _on(known, text) if known else text
+
+
+def _on(rule: ProseRule, text: str) -> str:
+    """*text* after *rule*, which changes nothing behind a negation."""
+    if rule.needs not in text:
+        return text
+    negation = None if rule.name in ANYWHERE else _NEGATION.search(text)
+    if negation is None:
+        return rule.on(text)
+    return rule.on(text[: negation.start()]) + text[negation.start() :]

@@ -36,11 +36,11 @@ def split(text: str) -> list[str]:
 
 
 def outside(text: str, change: Callable[[str], str]) -> str:
-    """*text* with *change* applied to what stands between its protected stretches."""
+    """*text* with *change* applied between its protected parts."""
     kept = PROTECTED.findall(text)
     if not kept:
         return change(text)
-    # A private character holds the place, so that a rule can see that something stands there.
+    # A private character is the placeholder, so that a rule sees that something is there.
     held = change(PROTECTED.sub(_HOLD, text))
     if held.count(_HOLD) != len(kept):
         return text

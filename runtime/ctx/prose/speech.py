@@ -41,11 +41,9 @@ REFERENCES: Final = (
     ),
 )
 FILLERS: Final = (
-    r"(?:very|really|quite|simply|basically|actually|essentially|literally|certainly|obviously|"
-    r"clearly|naturally|indeed|truly|thereby|extremely|highly|particularly|in fact|of course|"
-    r"respective|aforementioned|in particular|in essence|also|please|so-called|fairly|somewhat|"
-    r"rather(?! than)|"
-    r"in the process of|(?<=the )various|the (?:process|act|task) of(?= \w+ing\b))"
+    r"(?:very|really|simply|basically|actually|essentially|certainly|obviously|clearly|naturally|"
+    r"indeed|truly|in fact|of course|in particular|in essence|also|please|"
+    r"in the process of|the (?:process|act|task) of(?= \w+ing\b))"
 )
 NO_MODAL: Final = (  # "do not have to" is no "must not"
     r"(?<!not )(?<!n't )(?<!may )(?<!ght )(?<!ill )(?<!'ll )(?<!uld )(?<!ust )(?<!to )(?<!can )"
@@ -88,6 +86,9 @@ LINKS: Final = (
     r"through|during|within|across|among|making|allowing|causing|given|despite|whether|"
     r"meaning|leading|resulting|thus|under|over|into|just|only)"
 )
+PAUSED: Final = (  # a pause before these has no meaning: it makes no clause part of a noun
+    r"(?:and|but|because|so|although|though|if|unless|until|whereas|then|eg|ie)"
+)
 NO_ASIDE: Final = rf"(?! ?[^,.;:]{{1,40}}, (?!{LINKS}\b))"  # whose other comma would stay
 OPENING_WORDS: Final = (
     r"(So|Now|Then|But|And|Or|Thus|Here|First|Second|Third|Next|Finally|Lastly|Instead|Otherwise|"
@@ -96,11 +97,6 @@ OPENING_WORDS: Final = (
     r"[A-Z][a-z]+ly|Meanwhile|Soon|"
     r"so|but|and|or|yet|then|last|too|however|therefore|instead|eg|ie|here|first)"
 )
-_CLAUSE = r"(?:is|are|was|were|has|have|had|that|this|it|we|they|you|he|she|I|[a-z]+ed)"
-SETTING: Final = (  # a few words on when or where, before the clause
-    r"(?:In|On|At|For|With|By|From|After|Before|During|Under|Within|Until|Since|Then|Now|Here|"
-    rf"Today|Without|Besides|Per)(?: (?!{_CLAUSE}\b)[\w'\ue000]+){{0,4}}"
-)
 _KEEP_A = (
     r"(?:few|little|lot|bit|day|week|month|year|second|minute|hour|time|while|priori|posteriori|"
     r"hundred|thousand|million|billion|dozen|half|third|quarter|couple|certain)\b"
@@ -108,7 +104,9 @@ _KEEP_A = (
 _KEEP_THE = (
     r"(?:other|one|ones|more|less|only|latter|former|rest|two|better|fewer|north|"
     r"south|east|west|northern|southern|eastern|western|summer|winter|spring|autumn|morning|"
-    r"evening|night|middle|(?:same|first|last|second|next)(?! [a-z]))\b"
+    r"evening|night|middle|few|many|several|all|both|only|three|four|five|six|seven|eight|nine|ten|"
+    r"above|below|following|inside|outside|like|past|present|then|over|under|up|down|off|back|well|"
+    r"still|right|left|(?:same|first|last|second|next)(?! [a-z])|\w+ing|\w+ed)\b"
 )
 INSIDE_NAMES: Final = r"(?:of|on|for|in|and|to|at|de)"
 ROLES: Final = (  # of reStructuredText
@@ -126,8 +124,8 @@ _NO_NAME = (  # before it `a` is a name too
     r"while|until|unless|because|so|has|had|does|equals|means|denotes|stands|must|should|may|might|"
     r"could|would|will|shall|can|not)(?![\w-]))"
 )
+# Without it, what follows "to" is a verb, and what opens a sentence an order.
 ARTICLE: Final = (
-    rf"\b(?:the (?!{_KEEP_THE})(?=[a-z\ue000\[*])"
+    rf"(?<!\bto )(?<!^)(?<!^ )\b(?:the (?!{_KEEP_THE})(?=[a-z\ue000\[*])"
     rf"|{_LETTER}an? (?!{_KEEP_A}){_NO_NAME}(?=[a-zA-Z\ue000\[*]))"
-    rf"|^(?:The (?!{_KEEP_THE})|An? (?!{_KEEP_A}){_NO_NAME})(?=[a-z\ue000\[])"
 )

@@ -1,4 +1,4 @@
-"""The question that a person has to answer: in the place of a model, or for a gate."""
+"""The question that a person has to answer: for a gate, or instead of a model."""
 
 from collections.abc import Iterable
 
@@ -13,13 +13,13 @@ from cortex.bus.events import (
     ModelResponded,
     StepFailed,
 )
+from cortex.runtime.context import read_text, text_of
 from cortex.runtime.kernel import RefusedError
 from cortex.runtime.models import PERSON
 
 from .history import History
 from .items import asking_items
 
-TASK = "=== step ==="  # the heading of what is to be done
 _ENDS = ExecutionCancelled | ExecutionCompleted | ExecutionFailed | ExecutionHalted
 
 
@@ -54,13 +54,10 @@ def asked_of_person(execution_id: str, events: Iterable[Event | None]) -> ModelI
 
 def task_first(prompt: str) -> list[str]:
     """The lines of a prompt as a person reads them: what is to be done before what it is about."""
-    lines, inside = prompt.splitlines(), False
-    for number, line in enumerate(lines):
-        if line == TASK and not inside:
-            return [*lines[number:], *lines[:number]]
-        # A line of the material may be written as the heading is.
-        inside = (inside or line.startswith("<data ")) and line != "</data>"
-    return lines
+    blocks = read_text(prompt)
+    task = [block for block in blocks if block.section == "step"]
+    others = [block for block in blocks if block.section != "step"]
+    return [*text_of(task).splitlines(), *text_of(others).splitlines()]
 
 
 def shape_of(asked: ModelInvoke) -> str:
@@ -72,7 +69,7 @@ def open_gate(history: History, execution_id: str) -> str:
     """The "process/gate" that asks a person about an execution, in a child of it too.
 
     Raises:
-        RefusedError: None does.
+        RefusedError: No gate asks.
     """
     state = history.execution(execution_id)
     if state.stage in ("child", "cleanup") and not state.open_gate:

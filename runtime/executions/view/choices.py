@@ -1,4 +1,4 @@
-"""Why a step asked the models that it asked, and what that took."""
+"""Why a step asked its models, and what the prompts cost."""
 
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ _ASKING = (ModelSelected, ModelInvoke, ModelResponded, ModelFailed, ModelUnclaim
 
 
 class ModelCall(msgspec.Struct):
-    """A prompt that was sent, and what came back."""
+    """A prompt that was sent, and its answer."""
 
     call: int  # how often that prompt was sent
     status: str = "open"  # or "answered", "failed", "unclaimed"
@@ -62,7 +62,7 @@ class ModelChoice(msgspec.Struct):
 
 
 class WhyDocument(msgspec.Struct):
-    """Which models a step asked, why, and what that took."""
+    """Which models a step asked, why, and what the calls cost."""
 
     execution: str
     step: str
@@ -78,30 +78,30 @@ def why_of(history: History, execution_id: str, step: str) -> WhyDocument:
     Raises:
         NotFoundError: It asked none.
     """
-    told = _Told()
+    chosen = _StepChoices()
     asking: set[str] = set()
     for record in history.stream(STREAM + execution_id):
         event = history.event(record)
         if isinstance(event, _ASKING):
             asking.add(event.step_id)
             if event.step_id == step:
-                told.fold(event, record.time_ns)
+                chosen.fold(event, record.time_ns)
     if step not in asking:
         others = f"{', '.join(sorted(asking))} did" if asking else "no step did"
         raise NotFoundError("step", step, f"asked no model in execution {execution_id}: {others}")
-    calls = [call for choice in told.choices for call in choice.calls]
+    calls = [call for choice in chosen.choices for call in choice.calls]
     return WhyDocument(
         execution_id,
         step,
-        told.choices,
-        told.refused,
+        chosen.choices,
+        chosen.refused,
         sum(call.cost for call in calls),
         sum(call.tokens for call in calls),
     )
 
 
-class _Told:
-    """What the events of one step tell, in order."""
+class _StepChoices:
+    """The model choices in the events of one step, in order."""
 
     def __init__(self) -> None:
         self.choices: list[ModelChoice] = []

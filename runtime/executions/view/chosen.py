@@ -1,4 +1,4 @@
-"""What was done in an execution, and what may be done next."""
+"""The actions chosen in an execution, and those that are possible next."""
 
 import contextlib
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from cortex.runtime.processes import LinkedProcess, LinkedStep, MissingValueErro
 
 from .. import GOAL, Execution
 
-BREAKPOINT = "breakpoint"  # why an execution is paused that shows what comes next
+BREAKPOINT = "breakpoint"  # reason of a pause that shows the next step
 
 
 class Chosen(msgspec.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class Chosen(msgspec.Struct, kw_only=True):
 
 
 def worktree_of(home: Home, execution_id: str) -> str:
-    """The work tree of an execution; "" where there is none."""
+    """The work tree of an execution; "" if it has none."""
     folder = home.path / "worktrees" / execution_id
     return str(folder) if folder.is_dir() else ""
 
@@ -81,7 +81,7 @@ def may_be_done(state: Execution, blobs: Blobs) -> tuple[str, list[str]]:
 
 
 class NextStep(msgspec.Struct):
-    """An action that is carried out, or a process that is run, once the execution goes on."""
+    """The action or process that runs when the execution continues."""
 
     step: str
     does: str  # name of the action, or of the process or interface
@@ -109,7 +109,7 @@ def next_step_of(state: Execution, blobs: Blobs) -> NextStep | None:
     try:
         given = fill(step.parameters, state.scope(state.attempts.get(step.id, 0) + 1))
     except MissingValueError:
-        given = {}  # as it goes on it fails, and says what is missing
+        given = {}  # when it continues, it fails and reports what is missing
     return NextStep(step.id, does, given)
 
 

@@ -1,4 +1,4 @@
-"""What people changed of an execution: inputs, bounds, prompts, and what steps gave."""
+"""Changes that people made to an execution: inputs, bounds, prompts and results."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
@@ -6,32 +6,39 @@ from typing import Any, TypeAlias
 import msgspec
 
 from cortex.bus import Event, Recorded
-from cortex.bus.events import ContextEdited, ExecutionEdited, ExecutionStarted, StepSettled
+from cortex.bus.events import (
+    ContextEdited,
+    ExecutionBreakpointsChanged,
+    ExecutionEdited,
+    ExecutionStarted,
+    StepSettled,
+)
 from cortex.runtime.kernel import iso
 
 from .. import is_own
 from .results import brief_value
 
-Change: TypeAlias = ExecutionEdited | ContextEdited | StepSettled
+Change: TypeAlias = ExecutionEdited | ExecutionBreakpointsChanged | ContextEdited | StepSettled
 
 
 class PersonEdit(msgspec.Struct, kw_only=True):
     """One change."""
 
-    by: str  # the client, as the hub authenticated it; "owner" for whoever owns the home
+    by: str  # the client, as the hub authenticated it; "owner" for the owner of the home
     note: str  # why
     at: str  # UTC
-    # "inputs", "max_cost" (either may come with the other), "context", "skipped" or "result"
+    # "inputs", "max_cost" (either may come with the other), "breakpoints", "context", "skipped" or
+    # "result"
     what: list[str]
     step: str = ""  # of a context, a skip or a result
-    changed: dict[str, Any] = {}  # inputs by name as they are now, the bound, or the result
+    changed: dict[str, Any] = {}  # inputs as they are now, the bound, breakpoints, or the result
     texts: list[dict[str, str]] = []  # of a context: "section", "item", "old" and "new"
     before: str = ""  # of a context: digest of the prompt as it was
     prompt: str = ""  # and as it is now
 
 
 def edits_of(rows: Sequence[tuple[Recorded, Event | None]]) -> list[PersonEdit]:
-    """What people changed, in order; who did is what the engine says, which has it from the hub."""
+    """The changes, in order; the engine names their authors, as authenticated by the hub."""
     return list(_edits(rows))
 
 
@@ -45,6 +52,9 @@ def edit_of(event: Change, max_cost: float | None = None, at: str = "") -> Perso
             if event.max_cost not in (None, max_cost):
                 edit.changed["max_cost"] = event.max_cost
                 edit.what.append("max_cost")
+        case ExecutionBreakpointsChanged():
+            edit.what = ["breakpoints"]
+            edit.changed = {"added": [*event.added], "removed": [*event.removed]}
         case ContextEdited():
             edit.what, edit.step = ["context"], event.step_id
             edit.texts, edit.before, edit.prompt = [*event.edits], event.before, event.prompt
@@ -61,6 +71,9 @@ def edit_line(edit: PersonEdit) -> str:
     if "context" in edit.what:
         places = (each["item"] or f"the {each['section']} itself" for each in edit.texts)
         what = f"the context of {edit.step}: {', '.join(dict.fromkeys(places))}"
+    elif "breakpoints" in edit.what:
+        told = {"set before": edit.changed["added"], "removed before": edit.changed["removed"]}
+        what = "; ".join(f"breakpoints {how} {', '.join(at)}" for how, at in told.items() if at)
     elif "skipped" in edit.what:
         what = f"{edit.step} is skipped"
     elif "result" in edit.what:

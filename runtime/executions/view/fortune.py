@@ -1,19 +1,18 @@
-"""How the versions of a process fared: runs, success, tokens and time."""
+"""Statistics for each version of a process: runs, success, tokens and time."""
 
 import msgspec
 
 from cortex.bus.events import ExecutionStarted
 from cortex.runtime.projections import Selection
 
-from .history import History
-from .rows import rows_of
+from .history import History, rows_of
 from .summary import took_s
 
 STARTED = Selection(topics=(ExecutionStarted.topic_name(),))
 
 
 class Fared(msgspec.Struct, kw_only=True):
-    """One version of a process and what its executions came to."""
+    """One version of a process, and the results of its executions."""
 
     version: int
     compiled: str  # UTC

@@ -1,11 +1,15 @@
-"""How an execution is taken on: the commands for where it stands."""
+"""The commands that continue an execution from its current state."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from .. import EFFECT, GOAL
 from .chosen import BREAKPOINT
 from .items import ItemRow
 from .summary import UNHELD, ExecutionDocument
+
+if TYPE_CHECKING:
+    from .debugging import DebugDocument  # which `execution list` gets along without
 
 
 def hints_of(document: ExecutionDocument) -> list[str]:
@@ -14,8 +18,47 @@ def hints_of(document: ExecutionDocument) -> list[str]:
     hints = [hint for first in waiting for hint in _of_item(document, first)]
     hints = hints or list(_of_execution(document))
     if document.prompt and not document.person:
-        hints.append(f"cortex execution edit {document.id}   (changes what is sent)")
+        hints.append(_edited(document.id))
+    if _is_at_breakpoint(document):
+        hints.append(f"cortex debug {document.id}   (where it stands: prompt, gates, history)")
+    if document.what_if:
+        hints.append(_compared(document))
     return [*hints, f"cortex trace {document.id}"]
+
+
+def debug_hints(document: "DebugDocument") -> list[str]:
+    """Commands that continue from where an execution stands at a breakpoint."""
+    waiting = document.items.waiting[:1] if document.items else []
+    if waiting:
+        return [
+            f"cortex debug {waiting[0].execution}   (what is sent; so for each of the others)",
+            f"cortex execution resume {document.id}   (sends what was not looked at, too)",
+        ]
+    if document.status not in ("paused", "halted") or document.question:
+        return [f"cortex execution show {document.id}"]
+    hints = list(_stepped(document.id))
+    if document.prompt is not None and not document.prompt.turn:
+        hints.append(_edited(document.id))
+    return [*hints, f"cortex execution break {document.id} STEP   (--remove: no longer)"]
+
+
+def _is_at_breakpoint(document: ExecutionDocument) -> bool:
+    return (document.status, document.reason) == ("paused", BREAKPOINT)
+
+
+def _edited(execution_id: str) -> str:
+    return f"cortex execution edit {execution_id}   (changes what is sent)"
+
+
+def _compared(document: ExecutionDocument) -> str:
+    """Of a part, the what-if that it is a part of is compared."""
+    what_if = document.parent or document.id
+    return f"cortex what-if {what_if} --compare   (beside the recorded execution)"
+
+
+def _stepped(execution_id: str) -> Iterator[str]:
+    yield f"cortex execution resume {execution_id}"
+    yield f"cortex execution resume {execution_id} --step   (pauses again before the next step)"
 
 
 def is_at_goal(document: ExecutionDocument) -> bool:
@@ -53,6 +96,8 @@ def _of_execution(document: ExecutionDocument) -> Iterator[str]:
         yield _judged(document.id)
     elif document.status == "halted" and len(document.steps) > 1:
         yield f"{resume}   (--from STEP goes back to a step)"
+    elif _is_at_breakpoint(document):
+        yield from _stepped(document.id)
     elif document.status in ("paused", "halted") or document.waiting == UNHELD:
         yield resume
 

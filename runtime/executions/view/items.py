@@ -1,4 +1,4 @@
-"""The items of a step that works on several at once, as commands look at them."""
+"""The items of a step that works on several at once, for commands."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ SHOWN = 10  # items that are listed one by one
 
 
 class ItemRow(msgspec.Struct, kw_only=True):
-    """An item that failed, or stands until somebody answers or resumes it."""
+    """An item that failed, or waits until somebody answers or resumes it."""
 
     item: int  # from 1
     step: str = ""  # the branch that it is, of a step with `parallel:`
@@ -41,7 +41,7 @@ class ItemsDocument(msgspec.Struct, kw_only=True):
     halted: int = 0  # of those
     cancelled: int = 0  # were alive when the execution ended
     not_begun: int = 0
-    waiting: list[ItemRow]  # the first of those that stand; those that halted last
+    waiting: list[ItemRow]  # the first of those that are stopped; halted ones come last
     failures: list[ItemRow]  # the first of those that failed
 
 
@@ -50,7 +50,7 @@ def items_document(state: Execution) -> ItemsDocument | None:
     fan = state.fan
     if fan is None:
         return None
-    over = state.over  # then whatever was alive ends, too, and nobody is waited for
+    over = state.over  # then active items end, too, and wait for nobody
     waiting = [
         ItemRow(
             item=live.item,

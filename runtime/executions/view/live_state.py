@@ -43,7 +43,7 @@ from cortex.runtime.models import Usage, plus
 from .telling import usage_of, used_tool
 
 NOTHING = Usage()
-TAIL = 2_000  # characters that are kept of an unfinished line
+TAIL = 2_000  # characters to keep of an unfinished line
 _OVER = (
     ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionHalted, ExecutionPaused,
 )  # fmt: skip

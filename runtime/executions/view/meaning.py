@@ -1,6 +1,6 @@
 """Finds processes and executions by their descriptions, not by their names.
 
-The descriptions are kept like passages of knowledge, in `vectors/` of the home. A question reads
+The descriptions are stored like passages of knowledge, in `vectors/` of the home. A query reads
 only what is new since the last one; a deleted folder is built again from the log.
 """
 
@@ -20,8 +20,7 @@ from cortex.runtime.projections import STREAM, Selection
 if TYPE_CHECKING:
     from cortex.runtime.retrieval import RecordText, SearchResult
 
-from .history import History
-from .rows import rows_of
+from .history import History, rows_of
 from .summary import row_of
 
 FOUND: Final = 10
@@ -29,7 +28,7 @@ VALUE_CHARS: Final = 200  # of an input
 ERROR_CHARS: Final = 600
 CHANGES: Final = Selection(topics=("execution.*",))
 
-# "the process that handles ..." says what is looked for, and nothing about it.
+# "the process that handles ..." names what is searched, and does not describe it.
 _KIND = re.compile(
     r"^\s*(?:(?:the|a|an|any|all|which|what|find)\s+)*(?:process|execution|run)(?:e?s)?\s+"
     r"(?:(?:that|which|who|where|in which|to|for|with|about)\s+)",
@@ -77,7 +76,7 @@ def find_processes(history: History, question: str, limit: int = FOUND) -> Hits:
                 text = said_of_process(catalog.linked(compiled))
             except (BlobError, RefusedError) as error:
                 unreadable.append(f"{name} is found by its name alone: {error}")
-                stamp = text = ""  # so that it is tried again
+                stamp = text = ""  # so that it is retried
             yield RecordText(name, stamp, _plain(name), text)
 
     embedder = embedder_of(Config.load(history.home).knowledge)
@@ -109,7 +108,7 @@ def find_executions(history: History, question: str, limit: int = FOUND) -> Hits
         stamps: dict[str, str] = {}
         for record in history.select(CHANGES, after):
             execution_id = record.stream.removeprefix(STREAM)
-            stamps.pop(execution_id, None)  # the newest last: what is killed goes on behind it
+            stamps.pop(execution_id, None)  # the newest last: a killed run continues behind it
             stamps[execution_id] = f"{record.position}:{record.id.hex()}"
         records = (
             RecordText(each, stamp, *said_of_execution(history, each))
@@ -163,7 +162,7 @@ def said_of_execution(history: History, execution_id: str) -> tuple[str, str]:
 
 
 def _seen_through(history: History, stamps: Iterable[str]) -> int:
-    """The position up to which the index holds all; 0 where it tells of another log."""
+    """The position up to which the index is complete; 0 if it belongs to another log."""
     newest = max(stamps, key=lambda stamp: int(stamp.partition(":")[0]), default="")
     position, _, event_id = newest.partition(":")
     record = history.at(int(position)) if position else None
@@ -186,4 +185,4 @@ def _value(value: Any) -> str:
 
 def _hits(found: "SearchResult", notes: Iterable[str]) -> Hits:
     hits = tuple(Hit(one.path, one.score, one.why) for one in found.passages)
-    return Hits(hits, tuple(dict.fromkeys((*notes, *found.notes))))
+    return Hits(hits, tuple(dict.fromkeys((*notes, *found.notes_and_caution()))))

@@ -17,7 +17,7 @@ TEXT_LINES = 20  # of a field, where a result is shown in short
 
 
 def readable(value: Any, indent: str = "") -> Iterator[str]:
-    """The lines of a result: a `report` as it is, maps and lists by line, the rest in a word."""
+    """The lines of a result: a `report` unchanged, maps and lists by line, the rest as text."""
     if isinstance(value, dict):
         if isinstance(value.get(REPORT), str):
             yield from _text(value[REPORT], indent)
@@ -33,7 +33,7 @@ def readable(value: Any, indent: str = "") -> Iterator[str]:
 
 
 def named_values(values: dict[str, Any], indent: str = "") -> Iterator[str]:
-    """The lines of what a process declares, inputs and outputs: what is empty is there, too."""
+    """The lines of declared inputs and outputs, including empty ones."""
     if isinstance(values.get(REPORT), str):
         yield from _text(values[REPORT], indent)
         return
@@ -44,9 +44,9 @@ def named_values(values: dict[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def scalars(result: dict[str, Any], rest: str) -> Iterator[str]:
-    """The fields of *result* that are one value, and a `report` as it is.
+    """The fields of *result* with a single value, and a `report` unchanged.
 
-    Of a long text the beginning is given, and *rest*, which says where all of it is.
+    A long text is cut, followed by *rest*, which says where the full text is.
     """
     if isinstance(result.get(REPORT), str):
         yield from _text(result[REPORT], "")
@@ -69,20 +69,20 @@ def brief_value(value: Any) -> str:
 
 
 def hidden(name: str, value: Any) -> bool:
-    """Whether a field is of use to a program alone, or says nothing."""
+    """Whether a field is useful to programs only, or empty."""
     digest = isinstance(value, str) and _DIGEST.fullmatch(value) is not None
     return digest or name in _FOR_PROGRAMS or value in (None, "", [], (), {})
 
 
 def bounded(lines: list[str], most: int, rest: str) -> list[str]:
-    """At most *most* of *lines*; where some are left out, a last one says where *rest* is."""
+    """At most *most* of *lines*; if some are left out, the last one is *rest*."""
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], f"... {many(len(lines) - most + 1, 'more line')}: {rest}"]
 
 
 def cut_line(line: str, rest: str) -> str:
-    """*line*; of a long one the beginning, and *rest*, which says where all of it is."""
+    """*line*, or the beginning of a long one and *rest*, which says where the full text is."""
     short = _beginning(line)
     return line if short == line else f"{short} {rest}"
 

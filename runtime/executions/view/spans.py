@@ -47,6 +47,7 @@ from cortex.runtime.access import person_of, root_of
 from cortex.runtime.kernel import iso
 
 from .. import PEOPLE, asker, is_own
+from .history import Row
 
 Primitive: TypeAlias = Literal["orchestrate", "execute", "learn", "build", "refine"]
 
@@ -62,7 +63,7 @@ PRIMITIVES: dict[str, Primitive] = {  # by topic, else by family
     "learning.refinement_proposed": "refine",
     "memory.consolidated": "refine",
 }
-# Who says these is their source; what their bodies name is void.
+# The source of these is their author; names in their bodies have no effect.
 _SAID_BY_PEOPLE = (
     ExecutionCancel,
     ExecutionFinish,
@@ -70,7 +71,7 @@ _SAID_BY_PEOPLE = (
     ExecutionRated,
     ExecutionResume,
 )
-_HIDDEN = frozenset(("execution_id", "step_id", "index", "topic"))  # told by the span's place
+_HIDDEN = frozenset(("execution_id", "step_id", "index", "topic"))  # shown by the span's place
 _ENDS_EXECUTION = frozenset(("completed", "failed", "cancelled"))
 _ENDS_ITEM = frozenset(("completed", "failed", "skipped"))
 
@@ -91,9 +92,6 @@ class Span(msgspec.Struct, kw_only=True):
     started_ns: int
     duration_s: float
     attributes: dict[str, Any] = {}
-
-
-Row = tuple[Recorded, Event | None]
 
 
 def spans_of(rows: Iterable[Row], execution_id: str) -> list[Span]:
@@ -188,7 +186,9 @@ class _Builder:
         where = ("context", event.step_id, event.attempt, event.turn)
         if isinstance(event, ContextCompile):
             step = self._attempt(record, event.step_id, event.attempt, "")
-            said = {"turn": event.turn} if event.turn else {}
+            said: dict[str, Any] = {"turn": event.turn} if event.turn else {}
+            if topics := [each["topic"] for each in event.knowledge if "topic" in each]:
+                said["knowledge"] = topics
             self._open[where] = self._begin(record, "context", event.step_id, step, said)
         elif (span := self._open.pop(where, None)) is not None:
             status = "compiled" if isinstance(event, ContextCompiled) else "refused"
@@ -208,10 +208,14 @@ class _Builder:
             said = {"turn": event.turn} if event.turn else {}
             said |= {"call": event.call} if event.call > 1 else {}
             self._open[where] = self._begin(record, "model", event.model, step, said)
+        elif isinstance(event, ModelUnclaimed):
+            if (span := self._open.get(where)) is not None:  # a provider may still take it
+                _end(span, record, "unclaimed", _attributes(event, record))
         elif (span := self._open.pop(where, None)) is not None:
             said = _attributes(event, record)
+            span.attributes.pop("reason", None)  # why nobody took it before
             if root_of(record.source) != PEOPLE:
-                said.pop("by", None)  # their provider alone says which person answered
+                said.pop("by", None)  # only their provider can name the person who answered
             _end(span, record, record.topic.partition(".")[2], said)
 
     def _tool(
@@ -358,8 +362,12 @@ def _extend(span: Span, record: Recorded) -> None:
 
 def _attributes(event: Event | None, record: Recorded) -> dict[str, Any]:
     body = as_map(record) if event is None else msgspec.structs.asdict(event)
+    if variation := body.get("variation"):
+        body["variation"] = msgspec.to_builtins(variation)
     if isinstance(event, ExecutionStarted) and event.part is not None:
         body |= {"part": event.part.step_id, "item": event.part.item, **event.part.named}
+    if not body.get("stepping"):
+        body.pop("stepping", None)
     return {k: v for k, v in body.items() if k not in _HIDDEN and v not in ("", (), {}, [], None)}
 
 

@@ -1,6 +1,6 @@
-"""An execution in one row, and the whole of it as `execution show` and `run --json` give it."""
+"""An execution in one row, and the full document of `execution show` and `run --json`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +29,7 @@ from cortex.bus.events import (
     ToolFailed,
 )
 from cortex.runtime.access import OWNER
+from cortex.runtime.context import prompt_text
 from cortex.runtime.kernel import duration, iso, local, parse_time, recent
 from cortex.runtime.log import Blobs
 
@@ -36,10 +37,11 @@ from .. import VERDICTS, Execution, asker, is_own, open_effects
 from .asked import asked_of_person, shape_of
 from .chosen import Chosen, NextStep, chosen_of, may_be_done, next_step_of
 from .edits import PersonEdit, edits_of
+from .history import Row
 from .items import ItemsDocument, items_document
+from .variation import changed_of
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
-Row = tuple[Recorded, Event | None]
 UNHELD = "no hub is up, and no command has the home"
 
 
@@ -60,7 +62,7 @@ class ExecutionSummary(msgspec.Struct, kw_only=True):
     question: str  # what a person is asked
     verdict: str  # a person's; "" without one
     parent: str  # the execution that runs it as a step
-    waiting: str = ""  # for whom it waits: "nobody carries out greet", or UNHELD
+    waiting: str = ""  # what it waits for: "nobody carries out greet", or UNHELD
     requested_by: str = ""  # the client, as the hub authenticated it; "owner" for who owns the home
 
 
@@ -74,11 +76,12 @@ class CompiledContext(msgspec.Struct, kw_only=True):
     window: int
     model: str
     prompt: str  # digest
+    sent: bool = False  # to a model; otherwise it waits, was edited, or the record answered
     unedited: list[str] = []  # what people changed before and this does not have, and why
 
 
 class Dialogue(msgspec.Struct, kw_only=True):
-    """What passed between one step and its models, in all its attempts."""
+    """All prompts and answers between one step and its models, in all its attempts."""
 
     step: str
     models: list[str] = []  # in the order in which they were asked first
@@ -94,7 +97,7 @@ class Dialogue(msgspec.Struct, kw_only=True):
 class GivenAnswer(msgspec.Struct, kw_only=True):
     """What a person said when the execution waited for them."""
 
-    by: str  # the client, as the hub authenticated it; "owner" for whoever owns the home
+    by: str  # the client, as the hub authenticated it; "owner" for the owner of the home
     # "approved" or "denied" to a gate, "happened" or "again" about an effect; else what was said in
     # a model's place.
     answer: str
@@ -105,24 +108,24 @@ class GivenAnswer(msgspec.Struct, kw_only=True):
 
 
 class OpenEffect(msgspec.Struct, kw_only=True):
-    """Something that was begun, may happen once only, and ended nobody knows how."""
+    """An effect that may happen only once, began, and has an unknown outcome."""
 
     kind: str  # "action" or "tool"
     name: str
     step: str
     attempt: int
     asked: str  # UTC, when it was asked for
-    reason: str  # why nobody knows
+    reason: str  # why the outcome is unknown
     parameters: dict[str, Any]
     key: str  # the idempotency key under which it was begun
 
 
 class ExecutionDocument(ExecutionSummary, kw_only=True):
-    """One execution, with what it was given and what came of it."""
+    """One execution, with its inputs and its outcome."""
 
     workspace: str
     inputs: dict[str, Any]
-    step: str  # the step it stands at
+    step: str  # the current step
     outputs: dict[str, Any]
     results: dict[str, Any]  # of completed steps
     summaries: dict[str, str]
@@ -132,7 +135,7 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     usage: dict[str, int] = {}  # tokens by class, with those of its children
     max_cost: float | None = None  # US dollars that it may spend
     dialogues: list[Dialogue] = []  # of steps with models
-    effects: list[OpenEffect] = []  # of unknown outcome: a person says what became of them
+    effects: list[OpenEffect] = []  # of unknown outcome: a person must report it
     person: str = ""  # who is asked in a model's place, and has not answered
     answer_shape: str = ""  # what that answer has to be
     gate: str = ""  # "process/gate" that asks the question
@@ -142,7 +145,13 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     chosen: list[Chosen] = []  # towards its goals, in order
     towards: str = ""  # the goal for which a person is to do something, where it waits for that
     may: list[str] = []  # what they may do
-    next: NextStep | None = None  # what it does once it goes on, at a breakpoint without a prompt
+    next: NextStep | None = None  # what runs when it continues, at a breakpoint without a prompt
+    decider: int | None = None  # version of what decides; 0: it was not recorded when it started
+    fork_of: str = ""  # the execution that it was forked from
+    from_step: str = ""  # the first step that the fork runs itself
+    what_if: bool = False  # whether it is a what-if: `variation` says what is other
+    variation: dict[str, Any] = {}  # how a fork or a what-if uses the record
+    changed: list[str] = []  # what a what-if changes, in words
     worktree: str = ""  # the folder where what was done towards a goal changed files
 
 
@@ -161,8 +170,10 @@ def document_of(
     """
     started = state.started
     events = [event for _, event in rows]
+    sent = {e.prompt for e in events if isinstance(e, ModelInvoke) and not e.recorded}
     asked = None if state.over else asked_of_person(state.execution_id, events)
     towards, may = may_be_done(state, blobs) if blobs else ("", [])
+    variation = started.variation if started else None
     return ExecutionDocument(
         **_row_fields(state, rows),
         workspace=started.workspace if started else "",
@@ -171,11 +182,17 @@ def document_of(
         outputs=state.outputs,
         results=state.results,
         summaries={e.step_id: e.summary for e in events if isinstance(e, StepCompleted)},
-        contexts=[_context(e) for e in events if isinstance(e, ContextCompiled)],
+        contexts=[_context(e, sent) for e in events if isinstance(e, ContextCompiled)],
         unreviewed=_unreviewed(events),
         prompt=_waiting_prompt(state, events, blobs) if blobs else "",
         usage=msgspec.to_builtins(state.usage),
         max_cost=started.max_cost if started else None,
+        decider=state.decider,
+        fork_of=started.fork_of if started else "",
+        from_step=started.from_step if started else "",
+        what_if=variation is not None and variation.what_if,
+        variation=msgspec.to_builtins(variation) if variation is not None else {},
+        changed=[*changed_of(started)] if started else [],
         dialogues=dialogues_of(events),
         effects=[_effect(effect) for effect in open_effects(state)],
         person=asked.model if asked else "",
@@ -240,7 +257,7 @@ def _waiting_prompt(state: Execution, events: Sequence[Event | None], blobs: Blo
     if state.status == "paused":
         paused = [event for event in events if isinstance(event, ExecutionPaused)]
         digest = paused[-1].prompt if paused else ""
-    return blobs.get(digest).decode() if digest else ""
+    return prompt_text(blobs.get(digest)) if digest else ""
 
 
 def cells_of(row: ExecutionSummary, now_ns: int | None = None) -> tuple[str, ...]:
@@ -258,7 +275,7 @@ def cells_of(row: ExecutionSummary, now_ns: int | None = None) -> tuple[str, ...
 
 
 def _because(row: ExecutionSummary) -> str:
-    """Why it stands as it does, with the first line of what a person is asked."""
+    """The reason of its state, with the first line of an open question."""
     asked = row.question.strip().partition("\n")[0]
     return f"{row.reason}: {asked}" if asked else row.reason
 
@@ -316,7 +333,7 @@ def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _answers(rows: Sequence[Row]) -> list[GivenAnswer]:
-    """What people answered; who did is the source of the request, never what a body says."""
+    """The answers of people; their author is the source of the request, never a field of a body."""
     asked = {r.position: asker(r.source, e.by) for r, e in rows if isinstance(e, ExecutionResume)}
     answers: list[GivenAnswer] = []
     judged = True  # whether the gate has said what it makes of the newest answer
@@ -341,7 +358,7 @@ def _verdict(events: Iterable[Event | None]) -> str:
     return given[-1] if given else ""
 
 
-def _context(event: ContextCompiled) -> CompiledContext:
+def _context(event: ContextCompiled, sent: Collection[str]) -> CompiledContext:
     return CompiledContext(
         step=event.step_id,
         attempt=event.attempt,
@@ -350,5 +367,6 @@ def _context(event: ContextCompiled) -> CompiledContext:
         window=event.window,
         model=event.model,
         prompt=event.prompt,
+        sent=event.prompt in sent,
         unedited=[*event.unedited],
     )

@@ -11,11 +11,9 @@ from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
     ContextEdit,
-    ContextEdited,
     ContextRefused,
     EffectSettled,
     ExecutionDeferred,
-    ExecutionEdited,
     ExecutionIgnored,
     ExecutionRefused,
     ExecutionResumed,
@@ -32,11 +30,11 @@ from cortex.bus.events import (
     StepExecute,
     StepFailed,
     StepFanned,
+    StepInherited,
     StepItemChanged,
     StepProgress,
     StepProposed,
     StepReopened,
-    StepSettled,
     StepSkipped,
     StepUnclaimed,
     StepWake,
@@ -52,11 +50,11 @@ from cortex.runtime.models import PERSON, Usage, counted, dollars
 from cortex.runtime.processes import absence
 
 from .. import ENGINE, VERDICTS, Execution
-from . import edit_line, edit_of, unedited_line
+from .edits import Change, edit_line, edit_of, unedited_line
 
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
-FEW = 16  # items of a step, of each of which is told what it does
+FEW = 16  # items of a step up to which the progress of each is shown
 _OVER = frozenset(("completed", "failed", "skipped"))  # statuses of an item
 LINE = 200  # characters of what a tool or a failed step printed
 # Why a model was chosen, in a word or two.
@@ -96,15 +94,15 @@ class Teller:
     def __init__(self) -> None:
         self._asked_ns: dict[tuple[Any, ...], int] = {}
         self._calls: dict[tuple[str, str], ToolCall] = {}
-        self._models: dict[tuple[str, str], str] = {}  # told last for a step
+        self._models: dict[tuple[str, str], str] = {}  # last shown for a step
         self._held: set[tuple[str, str]] = set()  # steps that wait for tools
         self._fans: dict[tuple[str, str], tuple[int, int]] = {}  # items of a step, and those done
         self._parts: dict[str, str] = {}  # the step that the execution of an item carries out
         self._within: dict[str, str] = {}  # the item that an execution is about, "review 3"
         self._branches: dict[tuple[str, str], tuple[str, ...]] = {}  # of a step
-        self._errors: dict[str, str] = {}  # told last of an execution
+        self._errors: dict[str, str] = {}  # last shown for an execution
         self._edits: set[int] = set()  # positions of what asked for a change of a prompt
-        self._refused: dict[tuple[str, str], str] = {}  # why a step has no prompt, as was told
+        self._refused: dict[tuple[str, str], str] = {}  # why a step has no prompt, as last shown
 
     def tell(self, record: Recorded, event: Event) -> FinishedLine | None:
         """What to say of an event, if anything."""
@@ -138,7 +136,7 @@ class Teller:
             case ContextEdit():
                 self._edits.add(record.position)
             case ExecutionResumed() if record.causation in self._edits:
-                return None  # the prompt is made again and shown; nothing goes on
+                return None  # the prompt is made again and shown; nothing continues
             case ExecutionResumed():
                 return FinishedLine("resumed", _resumed(record, event))
             case _:
@@ -146,7 +144,7 @@ class Teller:
         return None
 
     def is_many(self, execution_id: str, step_id: str) -> bool:
-        """Whether a step has so many items that nobody reads what each of them does."""
+        """Whether a step has too many items to show the progress of each."""
         return self._fans.get((execution_id, step_id), (0, 0))[0] > FEW
 
     def _delegated(self, event: StepDelegated) -> None:
@@ -223,6 +221,9 @@ class Teller:
                 by = f", by {event.by}" if event.by and not event.call_id else ""
                 told = f"{self._label(event)}: {event.action} {one_line(given, SHORT)}".rstrip()
                 return FinishedLine("chosen", f"{told}{by}", "cyan")
+            case StepInherited():
+                told = f"{self._label(event)}: {event.status}, as in {event.fork_of}"
+                return FinishedLine("taken", told, "dim")
             case StepSkipped():
                 return FinishedLine("skipped", f"{self._label(event)}: {event.reason}", "dim")
             case StepReopened():
@@ -230,7 +231,7 @@ class Teller:
                 return FinishedLine("back", f"to {self._label(event)}{why}", "yellow")
             case StepUnclaimed():
                 return FinishedLine("waiting", f"{self._label(event)}: {nobody(event)}", "yellow")
-            case ExecutionEdited() | ContextEdited() | StepSettled():
+            case _ if isinstance(event, Change):
                 return FinishedLine("changed", one_line(edit_line(edit_of(event))), "yellow")
             case ExecutionDeferred():
                 return FinishedLine("waiting", what_is_missing(event), "yellow")
@@ -286,7 +287,7 @@ class Teller:
             return FinishedLine(
                 "waiting", f"{step}: no component answers for {event.model}", "yellow"
             )
-        took = self._took(record, *_call(event))
+        took = " (on record)" if event.recorded else self._took(record, *_call(event))
         if isinstance(event, ModelFailed):
             said = event.error if event.kind == "failed" else f"{event.kind}: {event.error}"
             return FinishedLine("model", f"{step}: {event.model}{took}: {one_line(said)}", "red")
@@ -328,12 +329,12 @@ def what_is_missing(event: ExecutionDeferred) -> str:
 
 
 def nobody(event: StepUnclaimed) -> str:
-    """What a step waits for that nobody takes."""
+    """What a step waits for that no worker takes."""
     return f"no component runs {event.action}"
 
 
 def used_tool(call: ToolCall) -> str:
-    """A tool with its arguments, as briefly as they tell something."""
+    """A tool with its shortened arguments."""
     values = [v if isinstance(v, str) else json.dumps(v) for v in call.arguments.values()]
     return f"{one_line(call.tool)} {one_line(' '.join(values), SHORT)}".rstrip()
 
@@ -349,7 +350,7 @@ def usage_of(event: ModelResponded) -> Usage:
 
 
 def one_line(text: str, most: int = LINE) -> str:
-    """The first line of *text* that says something, cut where it is too long."""
+    """The first non-empty line of *text*, cut if it is too long."""
     line = next((" ".join(each.split()) for each in text.splitlines() if each.strip()), "")
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
@@ -361,10 +362,11 @@ def _found(event: KnowledgeRequested, step: str) -> FinishedLine:
 
 
 def _resumed(record: Recorded, event: ExecutionResumed) -> str:
-    """Who is named where the engine says it, which has it from the hub."""
+    """The person named by the engine, as authenticated by the hub."""
     said = (
         event.answer if event.answer in VERDICTS else "",
         f"from {event.from_step}" if event.from_step else "",
+        "by one step," if event.stepping else "",
         f"by {event.by}" if event.by and record.source == ENGINE else "",
     )
     return one_line(" ".join(filter(None, said)))
@@ -379,14 +381,14 @@ def _call(event: ModelInvoke | ModelResponded | ModelFailed) -> tuple[Any, ...]:
 
 
 def what_pausing_does(state: Execution) -> str:
-    """What is told of a pause that is asked for."""
+    """The line for a requested pause."""
     if state.stage == "model":
         return (
-            "pausing when the model has finished its answer, which is kept; Ctrl-C again leaves at "
-            "once: the call is cancelled, and made again on resume"
+            "pausing when the model has finished its answer, which is kept; Ctrl-C again ends the "
+            "command at once: the call is cancelled, and made again on resume"
         )
     if state.stage == "waiting":
-        return "pausing before the model is asked again; Ctrl-C again leaves at once"
+        return "pausing before the model is asked again; Ctrl-C again ends the command at once"
     if state.stage == "tools":
-        return "pausing when the tools at hand are done; Ctrl-C again leaves at once"
-    return "pausing when the step at hand is done; Ctrl-C again leaves at once"
+        return "pausing when the running tools are done; Ctrl-C again ends the command at once"
+    return "pausing when the current step is done; Ctrl-C again ends the command at once"

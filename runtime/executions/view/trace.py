@@ -6,14 +6,14 @@ import msgspec
 
 from cortex.bus.events import StepDelegated
 
-from .history import History
-from .rows import rows_of
+from .history import History, rows_of
 from .spans import Span, spans_of
 from .summary import ExecutionDocument, document_of
+from .waterfall import Waterfall
 
 PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
 DEEPEST = 16  # children of children of ...; a process cannot run itself, so this is plenty
-ITEMS_SHOWN = 16  # of those that completed, unless all of it is wanted
+ITEMS_SHOWN = 16  # of the completed ones, unless --full
 
 
 class TraceDocument(msgspec.Struct):
@@ -22,6 +22,7 @@ class TraceDocument(msgspec.Struct):
     execution: ExecutionDocument
     spans: list[Span]
     children: list["TraceDocument"]
+    waterfall: Waterfall | None = None  # of the execution that was asked for, with its children
 
 
 def trace_of(

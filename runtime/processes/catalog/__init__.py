@@ -1,4 +1,4 @@
-"""The processes that a log knows, and what of them does not run."""
+"""The processes in a log, and those that cannot run."""
 
 from typing import TYPE_CHECKING
 
@@ -6,10 +6,9 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .catalog import Catalog, Compiled
-    from .demands import demands_of, needs_line
+    from .demands import as_written, condition_as_written, demands_of, diff_as_written, needs_line
     from .gates import Gates, gates_of, gates_within, wrong_gate
     from .not_ready import NotReady, not_ready_lines, not_ready_of, ways_back
-    from .templates import as_written, condition_as_written, diff_as_written
 else:
     lazily(__name__)
 

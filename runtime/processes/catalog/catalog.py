@@ -1,4 +1,4 @@
-"""The processes that a log knows: what was compiled, unlinked and retired, for reading alone."""
+"""The processes in a log: compiled, unlinked and retired ones; read-only."""
 
 from collections.abc import Sequence
 
@@ -102,7 +102,7 @@ class Catalog:
 
         Raises:
             BlobError: It cannot be read.
-            RefusedError: What is there is no linked process.
+            RefusedError: The blob is not a linked process.
         """
         event = compiled.event
         data = self._history.blobs.get(event.linked)
@@ -122,7 +122,7 @@ class Catalog:
         """The linked process *name*.
 
         Raises:
-            NotFoundError: There is none, or it is an interface.
+            NotFoundError: There is no such process, or it is an interface.
         """
         linked = self.linked(self.get(name, version))
         if isinstance(linked, LinkedProcess):
@@ -130,11 +130,11 @@ class Catalog:
         raise NotFoundError("process", name, "is an interface: name a process that implements it")
 
     def implementing(self, interface: str, wanted: Sequence[str] = ()) -> str:
-        """The process that runs where *interface* is asked for, one of those *wanted* if it can be.
+        """The process that runs for *interface*, preferably one of *wanted*.
 
         Raises:
             NotFoundError: There is none.
-            RefusedError: Several fit equally.
+            RefusedError: Several match equally.
         """
         linked = (self.linked(self.get(name)) for name in self.names())
         table = ProcessTable().add(each for each in linked if isinstance(each, LinkedProcess))

@@ -1,4 +1,4 @@
-"""The gates that a grant to approve can be about: those of the processes that a home knows."""
+"""The gates that a grant to approve can name: those of the processes of a home."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -46,7 +46,7 @@ def gates_of(history: HomeLog) -> Gates:
         try:
             linked = catalog.linked(catalog.get(name))
         except RefusedError:
-            continue  # of an older form: whoever runs it is told
+            continue  # of an older form: a run reports it
         if isinstance(linked, LinkedProcess):
             found[name] = gates_within(linked)
     return found

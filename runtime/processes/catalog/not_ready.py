@@ -1,4 +1,4 @@
-"""What of a home's processes does not run, as the log has it, and how it comes back."""
+"""The processes of a home that cannot run, from its log, and how to repair them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -23,7 +23,7 @@ class NotReady(msgspec.Struct):
     name: str  # of the file, or of the process
     problem: str  # the first of them
     problems: int
-    remedy: str = ""  # what to do; a command where there is one
+    remedy: str = ""  # what to do; a command if there is one
 
 
 def not_ready_of(history: HomeLog) -> list[NotReady]:
@@ -60,7 +60,7 @@ def _first(diagnostics: tuple[dict[str, object], ...]) -> str:
 def ways_back(
     missing: Iterable[str], read: Read, typed: Callable[[Recorded], Event | None]
 ) -> list[str]:
-    """What brings back each of *missing*, "action greet", in words of a command where there is one.
+    """How to restore each of *missing*, such as "action greet"; a command if there is one.
 
     Args:
         missing: As `execution.deferred` names it.

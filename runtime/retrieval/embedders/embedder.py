@@ -1,7 +1,7 @@
-"""What an embedder is."""
+"""The interface of embedders."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,19 @@ class Embedder(Protocol):
 
         Raises:
             EmbedderError: It is not there, or does not answer as it should.
+        """
+        ...
+
+
+@runtime_checkable
+class WordEmbedder(Protocol):
+    """An embedder whose texts are the sums of their words: a question's words can have weights."""
+
+    def weighted(self, words: Mapping[str, float]) -> Vectors:
+        """The vector of all *words*, each by its weight.
+
+        Raises:
+            EmbedderError: It is not there.
         """
         ...
 

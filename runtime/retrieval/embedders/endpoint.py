@@ -38,7 +38,7 @@ class EndpointEmbedder:
         """One row a text.
 
         Raises:
-            EmbedderError: It cannot be reached, or its answer is not what the interface says.
+            EmbedderError: It cannot be reached, or its answer does not follow the interface.
         """
         if not texts:
             return np.zeros((0, 1), np.float32)

@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 
 from ..words import STOPWORDS, words_of
-from .embedder import Vectors, normalised
+from .by_word import WordVectors
+from .embedder import Vectors
 
 DIMENSION: Final = 256
 WEIGHT: Final = 0.1
 ALIKE: Final = 0.3  # words that share no part deviate by 1/16, the root of 1/DIMENSION, from 0
 _PARTS: Final = (3, 4, 5)  # characters
-_REMEMBERED: Final = 100_000  # words, 100 MB
 
 
 class HashingEmbedder:
@@ -28,35 +28,11 @@ class HashingEmbedder:
     alike = ALIKE
 
     def __init__(self) -> None:
-        self._rows: dict[str, int] = {}
-        self._vectors = np.zeros((1024, DIMENSION), np.float32)
+        self._words = WordVectors(DIMENSION, lambda words: np.stack([_of_word(w) for w in words]))
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text."""
-        if len(self._rows) > _REMEMBERED:
-            self._rows.clear()
-        rows: list[int] = []
-        counts: list[int] = []
-        for text in texts:
-            words = sorted(set(words_of(text)).difference(STOPWORDS))
-            counts.append(len(words))
-            rows.extend(map(self._row, words))
-        result = np.zeros((len(texts), DIMENSION), np.float32)
-        at = 0
-        for number, count in enumerate(counts):
-            if count:
-                result[number] = self._vectors[rows[at : at + count]].sum(axis=0)
-            at += count
-        return normalised(result)
-
-    def _row(self, word: str) -> int:
-        row = self._rows.get(word)
-        if row is None:
-            row = self._rows[word] = len(self._rows)
-            if row == len(self._vectors):
-                self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
-            self._vectors[row] = _of_word(word)
-        return row
+        return self._words.of([sorted(set(words_of(text)).difference(STOPWORDS)) for text in texts])
 
 
 def _of_word(word: str) -> Vectors:

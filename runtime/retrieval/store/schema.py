@@ -51,7 +51,7 @@ create virtual table words using fts5(
 );
 create virtual table occurrences using fts5vocab(words, 'instance');
 """
-# A passage is found by its words and by those of the titles that it stands under.
+# A passage is found by its words and by those of the titles above it.
 INDEXED: Final = "insert into words(rowid, text)"
 UNINDEXED: Final = "insert into words(words, rowid, text) values ('delete', ?, ?)"
 BUSY_S: Final = 60.0  # for which another process may write
@@ -65,13 +65,13 @@ MOST: Final = 4_096
 
 def indexed_text(heading: str, text: str) -> str:
     """What the full text holds of a chunk; to take it out, the same must be given again."""
-    # The innermost title says what this very passage is about: it counts twice.
+    # The innermost title describes this passage best: it counts twice.
     return f"{heading}\n{heading.rsplit(' > ', 1)[-1]}\n{text}" if heading else text
 
 
 def meant_text(heading: str, text: str, speaker: str) -> str:
     """What an embedder is given of a chunk."""
-    # A date above a hundred turns says nothing of what any of them means; words find it.
+    # A date above a hundred turns adds no meaning to any of them; words find it.
     return text if speaker else indexed_text(heading, text)
 
 
@@ -115,13 +115,13 @@ def _make(connection: sqlite3.Connection) -> None:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether *error* says that a store has to be made anew."""
+    """Whether *error* means that a store must be rebuilt."""
     told = ("no such table", "malformed", "corrupt", "vtable constructor")
     return type(error) is sqlite3.DatabaseError or any(word in str(error) for word in told)
 
 
 class Checkpoints:
-    """A thread that checkpoints whenever it is told, so that the writer does not wait for syncs.
+    """A thread that checkpoints on request, so that the writer does not wait for syncs.
 
     A commit is as safe as before: one is in the write-ahead log before it is in the file.
     """
@@ -151,7 +151,7 @@ class Checkpoints:
             thread.join()
 
     def _run(self) -> None:
-        # What it cannot do, the writer does at its next checkpoint, and says what is wrong.
+        # If it fails, the writer's next checkpoint repeats the work and reports the error.
         with contextlib.suppress(sqlite3.Error):
             connection = sqlite3.connect(self._path, isolation_level=None)
             with contextlib.closing(connection):

@@ -91,7 +91,7 @@ class StoredChunk(NamedTuple):
 
 
 class PassageStore:
-    """The file and what stands in it. `open` makes one; one thread at a time may use it."""
+    """The file and its contents. `open` makes one; one thread at a time may use it."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -106,7 +106,7 @@ class PassageStore:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """The store at *path*, made where there is none, made anew where it is damaged.
+        """The store at *path*, made if there is none, rebuilt if it is damaged.
 
         Raises:
             StoreDiskError: It cannot be made or read.
@@ -266,7 +266,7 @@ class PassageStore:
         return self._state("identity", 0)
 
     def put(self, files: Sequence[NewFile]) -> None:
-        """Write *files*, each in the place of what stood under its path; inside `writing`."""
+        """Write *files*, each replacing the contents of its path; inside `writing`."""
         paths = [file.path for file in files]
         for path in self._present(paths):
             self.remove(path)
@@ -303,7 +303,7 @@ class PassageStore:
         return first
 
     def remove(self, path: str) -> bool:
-        """Take out what stands under *path*; whether there was anything. Inside `writing`."""
+        """Remove the contents of *path*; return whether there were any. Inside `writing`."""
         row = self.connection.execute(
             "select id, first, chunks from files where path = ?", (path,)
         ).fetchone()
@@ -367,7 +367,7 @@ class PassageStore:
 
 
 def above_and_itself(topic: str) -> Iterator[str]:
-    """What *topic* stands under: a, a.b and a.b.c of a.b.c."""
+    """*topic* and its parents: a, a.b and a.b.c of a.b.c."""
     end = topic.find(".")
     while end >= 0:
         yield topic[:end]
@@ -376,7 +376,7 @@ def above_and_itself(topic: str) -> Iterator[str]:
 
 
 def _spoken(chunks: Sequence[tuple[int, str, int, str, str]]) -> list[tuple[str, int]]:
-    """The words of each speaker's name, with what he says."""
+    """The words of each speaker's name, with the speaker's chunks."""
     return [(name, chunk[0]) for chunk in chunks if chunk[4] for name in chunk[4].lower().split()]
 
 

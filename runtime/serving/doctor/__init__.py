@@ -1,4 +1,4 @@
-"""Whether a home is well: what `cortex doctor` looks at, and what ails what runs on it."""
+"""The checks of `cortex doctor`: whether a home and what runs on it work."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .checks import checks_of
-    from .endpoints import ModelCheck, check_model
+    from .endpoints import ModelCheck, check_model, check_models
     from .failing import (
         Failing,
         SilentServer,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .findings import Check
     from .holder import is_held, live_differences
     from .models import ModelRow, models_of, one_chooses
-    from .recorded import blobs_of
+    from .recorded import blobs_named, blobs_of
 else:
     lazily(__name__)
 
@@ -32,8 +32,10 @@ __all__ = [
     "ModelCheck",
     "ModelRow",
     "SilentServer",
+    "blobs_named",
     "blobs_of",
     "check_model",
+    "check_models",
     "checks_of",
     "failing_lines",
     "failing_of",

@@ -1,4 +1,4 @@
-"""What `cortex doctor` looks at; each check says how it is and what to do."""
+"""The checks of `cortex doctor`; each one reports a state and what to do."""
 
 import os
 import re
@@ -24,19 +24,19 @@ from .recorded import recorded
 
 PYTHON = (3, 11)
 SQLITE = (3, 37, 0)  # strict tables
-SHOWN = 5  # files that are named
+SHOWN = 5  # findings that are listed
 LOW_BYTES = 1 << 30
 FULL_BYTES = 64 << 20
 DISTRIBUTION = "cortex-runtime"
-PLUGINS = "cortex.plugins"  # the group of entry points under which they are installed
-RECORDED = ("log.db*", "projections.db*", "snapshots.db*", "blobs", "effects", "keys")
+PLUGINS = "cortex.plugins"  # the entry point group of plugins
+RECORDED = ("log.db*", "projections.db*", "snapshots.db*", "archive", "blobs", "effects", "keys")
 
 
 def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Check]:
-    """Every check, one after the other.
+    """All checks, one after the other.
 
     Args:
-        home: What is looked at; nothing in it is changed.
+        home: The home to check, read-only.
         deep: Read every event of the log and every blob.
         loading: Import the home's own components, which runs their code.
     """
@@ -50,7 +50,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
     yield _disk(home)
     config = next(guarded("config", lambda: _config(home)))
     yield config
-    if config.state == "ok":  # which components there are stands in it
+    if config.state == "ok":  # it lists the components
         yield from guarded("settings", lambda: _idle_settings(home))
         yield from guarded("components", lambda: _components(home, loading=loading))
         yield from guarded("models", lambda: _models(home))
@@ -172,7 +172,7 @@ def _config(home: Home) -> Iterator[Check]:
 
 
 def _idle_settings(home: Home) -> Iterator[Check]:
-    """Settings that are right and have no effect here; nothing where there are none."""
+    """Valid settings that have no effect here; none if all have."""
     for setting, kind, name, names in _named(home, Config.shown(home)):
         if name not in names:
             found = f"{setting} has no effect: there is no {kind} {name!r}"
@@ -182,7 +182,7 @@ def _idle_settings(home: Home) -> Iterator[Check]:
 
 
 def _named(home: Home, config: Config) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Each setting that names something: what is named, and what there is of that kind."""
+    """Each setting that names something: the name, and the existing names of that kind."""
     plugins = sorted(entry.name for entry in metadata.entry_points(group=PLUGINS))
     for name in config.plugins:
         yield f"[plugins.{name}]", "plugin", name, plugins
@@ -191,7 +191,7 @@ def _named(home: Home, config: Config) -> Iterator[tuple[str, str, str, list[str
         yield "[models] default", "model", config.models.default, models
     with History.open(home) as history:
         names = Catalog(history).names()
-    if names:  # before anything was compiled nobody knows
+    if names:  # unknown before anything was compiled
         for fields, name in config.preferences.items():
             yield f"[preferences] {fields}", "process", name, names
 
@@ -203,7 +203,7 @@ def _components(home: Home, *, loading: bool) -> Iterator[Check]:
     found = f"{len(names)} of Cortex can be loaded"
     own = [component.use for component in Config.shown(home).components]
     for name in own:
-        # A home that somebody else wrote is looked at before its code is run.
+        # The code of a home by another author is checked before it is run.
         file = located(name, home.plugins)
         found += f"; {name} would be loaded from {file}"
         if loading:
@@ -214,7 +214,7 @@ def _components(home: Home, *, loading: bool) -> Iterator[Check]:
 
 
 def _models(home: Home) -> Iterator[Check]:
-    """Whether somebody asks each model that is configured; nothing where none is."""
+    """Whether each configured model has a provider; none if no model is configured."""
     unasked = [row for row in models_of(home) if not row.component]
     for row in unasked:
         found = f"{row.name}: no component answers for the provider {row.provider!r}"
@@ -222,7 +222,7 @@ def _models(home: Home) -> Iterator[Check]:
 
 
 def _tool_servers(home: Home) -> Iterator[Check]:
-    """Which servers of tools offer none, as far as they were asked; nothing where each does."""
+    """Tool servers that offer no tools, as far as they were asked; none if all do."""
     with History.open(home) as history:
         found = [each for each in silent_servers_of(history) if each.asked]
     for each in found:
@@ -234,7 +234,7 @@ def _tool_servers(home: Home) -> Iterator[Check]:
 
 def _load(name: str, home: Home) -> None:
     home.require_trust()
-    sys.dont_write_bytecode = True  # it would be a file in the home that nobody trusted
+    sys.dont_write_bytecode = True  # a bytecode file in the home would be untrusted
     sys.path.append(str(home.plugins))
     try:
         load(name)
@@ -258,7 +258,7 @@ def _owner(home: Home) -> Check:
 
 
 def _processes(home: Home) -> Iterator[Check]:
-    """Which sources were rejected, and which processes lost something they need."""
+    """Rejected sources, and processes that lost something they need."""
     with History.open(home) as history:
         found = not_ready_of(history)
     if not found:
@@ -270,7 +270,7 @@ def _processes(home: Home) -> Iterator[Check]:
 
 
 def _plugins(home: Home) -> Iterator[Check]:
-    """Which plugins were to run and do not; of one that runs and fails `failures` tells."""
+    """Plugins that should run and do not; `failures` reports those that run and fail."""
     with History.open(home) as history:
         there = plugins_of(history)
     ailing = ("crashed", "denied", "given up")
@@ -282,7 +282,7 @@ def _plugins(home: Home) -> Iterator[Check]:
 
 
 def _failures(home: Home) -> Iterator[Check]:
-    """Which components could not handle an event since they started."""
+    """Components that could not handle an event since they started."""
     with History.open(home) as history:
         found = failing_of(history)
     if not found:
@@ -300,7 +300,7 @@ def _first(found: Sequence[str]) -> str:
 
 
 def _hub(home: Home) -> Iterator[Check]:
-    """Whether what a hub that is up goes by is what is on disk; nothing where none is up."""
+    """Whether the state of a running hub matches the disk; none if no hub is running."""
     astray = live_differences(home)
     if astray is None:
         return

@@ -1,22 +1,24 @@
-"""Whether the endpoint of a configured model can be asked; no prompt is sent.
+"""Checks the endpoints of configured models, without sending a prompt.
 
-Only the endpoint itself is spoken to: no proxy of the environment is used, no redirect followed.
+It contacts only the endpoint itself: it uses no proxy of the environment, and follows no redirect.
 """
 
 import http.client
 import os
 import socket
 import ssl
-import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
-from cortex.runtime.kernel import Home
+from cortex.bus import steady_s
+from cortex.runtime.kernel import Config, Home, NotFoundError
 from cortex.runtime.models import (
     ASSUMED_WINDOW,
+    EMBEDDED_MODEL,
     Address,
     Endpoint,
     ModelConfig,
@@ -26,22 +28,23 @@ from cortex.runtime.models import (
 from cortex.runtime.secrets import SecretUnavailableError, place_of, remedy_of, secret_value
 
 from .findings import State
-from .models import ModelRow
+from .models import ModelRow, models_of
 
 PATIENCE_S = 5.0  # for the connection, and for each part of an answer
 LONGEST_BYTES = 4 << 20  # of a list of models
 LISTING = "openai"  # the provider whose endpoints list their models
-SHOWN = 4  # models of a list that is not what was hoped for
+SHOWN = 4  # models shown of an unexpected list
+AT_ONCE = 8  # endpoints that are checked beside each other
 
 
 class ModelCheck(msgspec.Struct):
-    """Whether a model can be asked, as far as can be seen without a prompt."""
+    """Whether Cortex can ask a model, as far as it can tell without a prompt."""
 
     name: str
     state: State
     found: str
     todo: str = ""
-    took_s: float | None = None  # until the endpoint had answered
+    took_s: float | None = None  # until the answer of the endpoint
 
 
 class _Listed(msgspec.Struct):
@@ -65,10 +68,35 @@ class _Socket(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
+def check_models(home: Home, name: str | None = None) -> list[ModelCheck]:
+    """Whether the models of *home*, or the one called *name*, can be used; no prompt is sent.
+
+    Raises:
+        NotFoundError: There is no model of that name.
+    """
+    rows = models_of(home)
+    asked = [row for row in rows if name in (None, row.name)]
+    if not asked:
+        raise NotFoundError("model", name or "", "is not known: `cortex model list` shows what is")
+    models = Config.load(home).models
+    used = {each.name: each for each in models.use}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(lambda row: check_model(row, used.get(row.name), home), asked))
+    if name is not None:
+        return found
+    if not models.use and all(row.provider == EMBEDDED_MODEL for row in rows):
+        todo = f"name one in {home.config_path}, as [[models.use]]"
+        found.append(ModelCheck("models", "fail", "none is configured", todo))
+    if models.default and models.default not in {row.name for row in rows}:
+        todo = "correct `default` in [models], or it chooses nothing"
+        found.append(ModelCheck(models.default, "fail", "the default is not a model", todo))
+    return found
+
+
 def check_model(
     row: ModelRow, model: ModelConfig | None, home: Home, environ: Mapping[str, str] = os.environ
 ) -> ModelCheck:
-    """What hinders *row* from being asked; *model* is its configuration, where it has one."""
+    """Why *row* cannot be asked, if so; *model* is its configuration, if it has one."""
     if model is None:
         return ModelCheck(row.name, "ok", f"announced by {row.component}")
     found = _looked_at(model, home, environ)
@@ -83,7 +111,7 @@ def check_model(
 
 
 def _with_unsaid(found: ModelCheck, model: ModelConfig) -> ModelCheck:
-    """*found*, and what nobody says of a model though the choice among models rests on it."""
+    """*found*, with the missing properties of a model that the selection needs."""
     if model.is_embedded or catalogue().find(model.provider, model.id) is not None:
         return found
     unsaid = [key for key in ("reasoning", "code", "speed") if getattr(model, key) is None]
@@ -131,7 +159,7 @@ def _wrong_key(reference: str, key: str) -> str:
 
 
 def _asked(endpoint: Endpoint, address: Address, key: str) -> ModelCheck:
-    began = time.monotonic()
+    began = steady_s()
     name = endpoint.description.name
     connection = _connection(address)
     try:
@@ -190,7 +218,7 @@ def _listed(endpoint: Endpoint, address: Address, status: int, body: bytes) -> M
 
 
 def _refused(endpoint: Endpoint, address: Address, status: int) -> ModelCheck:
-    """The endpoint wants a key, or another one than it got."""
+    """The finding for an endpoint that needs a key, or another one."""
     name, reference = endpoint.description.name, endpoint.key_env
     if not reference:
         word = f"{address} refuses a call without a key ({status})"
@@ -223,4 +251,4 @@ def _unreachable(name: str, address: Address, error: Exception) -> ModelCheck:
 
 
 def _since(began: float) -> float:
-    return round(time.monotonic() - began, 4)
+    return round(steady_s() - began, 4)

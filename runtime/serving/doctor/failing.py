@@ -1,4 +1,4 @@
-"""Components, plugins and tool servers that fail or offer nothing, as the log has it."""
+"""Components, plugins and tool servers that fail or offer nothing, according to the log."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,27 +19,27 @@ from cortex.runtime.registry import registry_of
 from .. import PluginFared, plugin_after
 
 PLUGINS = Selection(topics=("plugin.*",))
-AILING = ("failing", "crashed", "denied", "given up")  # states of a plugin that is a warning
+AILING = ("failing", "crashed", "denied", "given up")  # states of a plugin that are warnings
 LISTED = Selection(topics=("tool.listed",))
 NOT_ASKED = "not asked yet: the next start of Cortex asks it"
 
 
 class Failing(msgspec.Struct):
-    """A component, and what it could not handle since it, or the runtime, was started."""
+    """A component, and its failures since the start of it or of the runtime."""
 
     component: str
     failures: int
-    reason: str  # of the newest
-    about: str  # topic of the event that it was about; empty where none is to blame
-    position: int  # of the event that says so
-    trace: str  # digest of the blob that holds its traceback; empty where there is none
+    reason: str  # of the newest failure
+    about: str  # topic of the event that failed; empty if there is none
+    position: int  # of the event that reports the failure
+    trace: str  # digest of the blob that holds its traceback; empty if there is none
 
 
 def failing_of(history: History) -> list[Failing]:
-    """All of them by name; what failed before the newest start of a runtime counts no more."""
+    """All of them by name; failures before the newest start of a runtime do not count."""
     newest = next(history.newest(Selection(topics=(RuntimeStarted.topic_name(),))), None)
     started = newest.position if newest else 0
-    since: dict[str, int] = {}  # of components whose plugin was loaded later
+    since: dict[str, int] = {}  # for components whose plugin was loaded later
     for record in history.select(Selection(topics=(PluginLoaded.topic_name(),)), started):
         event = history.event(record)
         if isinstance(event, PluginLoaded):
@@ -61,7 +61,7 @@ def failing_of(history: History) -> list[Failing]:
 
 
 def failing_lines(found: Sequence[Failing]) -> Iterator[str]:
-    """A line for each of them, and one that says how to see where it came from."""
+    """A line for each of them, and one with the command that shows the traceback."""
     for each in found:
         yield f"failing    {each.component}: {each.reason} ({times(each.failures)})"
     if found:
@@ -83,7 +83,7 @@ def _failures(
     for kind in (ComponentFailed, EffectUnknown):
         for record in history.select(Selection(topics=(kind.topic_name(),)), after):
             event = history.event(record)
-            # An effect that was cut off is nobody's fault; one whose handler raised has a trace.
+            # An interrupted effect is no failure of the component; a handler's error has a trace.
             if isinstance(event, ComponentFailed) or (
                 isinstance(event, EffectUnknown) and event.trace
             ):
@@ -91,7 +91,7 @@ def _failures(
 
 
 def plugins_of(history: History) -> dict[str, PluginFared]:
-    """How each plugin stands that was ever loaded or asked for, by name."""
+    """The state of each plugin that was ever loaded or requested, by name."""
     found: dict[str, PluginFared] = {}
     for record in history.select(PLUGINS):
         name, event = record.stream.partition("/")[2], history.event(record)
@@ -102,7 +102,7 @@ def plugins_of(history: History) -> dict[str, PluginFared]:
 
 
 def with_failures(how: PluginFared, failing: Sequence[Failing]) -> PluginFared:
-    """The same with what its components could not handle; one that fails is not just loaded."""
+    """The same with the failures of its components; a failing plugin is not just loaded."""
     own = sorted((f for f in failing if f.component in how.components), key=lambda f: f.position)
     if not own or how.state != "loaded":
         return how
@@ -111,22 +111,22 @@ def with_failures(how: PluginFared, failing: Sequence[Failing]) -> PluginFared:
 
 
 def plugin_line(name: str, how: PluginFared) -> tuple[str, str]:
-    """The line about a plugin, and its style: yellow where it does not do its work."""
+    """The line about a plugin, and its style: yellow if it does not work."""
     told = f": {how.reason}" if how.reason else ""
     return f"plugin     {name} {how.state}{told}", "yellow" if how.state in AILING else ""
 
 
 class SilentServer(msgspec.Struct):
-    """A server of tools that is configured and offers none."""
+    """A configured tool server that offers no tools."""
 
     name: str
     reason: str
-    log: str  # the file with what its program said; empty where there is none
+    log: str  # the file with the output of its program; empty if there is none
     asked: bool = True  # whether it ever was
 
 
 def silent_servers_of(history: History) -> list[SilentServer]:
-    """All of them, as config.toml has them, with those that were never asked.
+    """All of them, as configured, including those that were never asked.
 
     Raises:
         ConfigError: config.toml cannot be read.
@@ -147,7 +147,7 @@ def silent_servers_of(history: History) -> list[SilentServer]:
 
 
 def silent_server_lines(found: Sequence[SilentServer]) -> Iterator[str]:
-    """A line for each of them, and where to see what its program said."""
+    """A line for each of them, and the file with the output of its program."""
     for each in found:
         yield f"no tools   {each.name}: {each.reason}"
     for each in found:

@@ -1,4 +1,4 @@
-"""What a check of `cortex doctor` found."""
+"""The result of a check of `cortex doctor`."""
 
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
@@ -11,7 +11,7 @@ State: TypeAlias = Literal["ok", "warn", "fail"]
 
 
 class Check(msgspec.Struct):
-    """One thing that was looked at."""
+    """One result of a check."""
 
     name: str
     state: State
@@ -20,7 +20,7 @@ class Check(msgspec.Struct):
 
 
 def guarded(name: str, checks: Callable[[], Iterator[Check]]) -> Iterator[Check]:
-    """*checks*, the last of which failed where it cannot be carried out."""
+    """The results of *checks*; a check that cannot be carried out becomes a failed result."""
     try:
         yield from checks()
     except (CortexError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Whether a process has a home, and what the hub that is up on it goes by."""
+"""Whether a process holds a home, and the state of its running hub."""
 
 import fcntl
 from pathlib import Path
@@ -8,16 +8,16 @@ from cortex.runtime.kernel import Home
 
 from .. import connected, found
 
-PATIENCE_S = 30.0  # a hub with much waiting work reads it all
+PATIENCE_S = 30.0  # a hub with much waiting work needs time to read it
 
 
 def lock_of(home: Home) -> Path:
-    """The file that whoever records in *home* keeps locked."""
+    """The file that the process that records in *home* keeps locked."""
     return home.log_path.with_name("log.db.lock")
 
 
 def is_held(home: Home) -> bool:
-    """Whether something that runs can record in *home* now."""
+    """Whether a running process holds *home* for recording."""
     try:
         with lock_of(home).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -29,10 +29,10 @@ def is_held(home: Home) -> bool:
 
 
 def live_differences(home: Home) -> tuple[str, ...] | None:
-    """Rows of the log's tables that are not as the hub has them; None where no hub is up.
+    """Rows of the log's tables that differ from the hub's state; None if no hub is running.
 
     Raises:
-        HubSilentError: One is up, and does not answer.
+        HubSilentError: The hub is running, but does not answer.
     """
     if not found(home):
         return None

@@ -17,12 +17,12 @@ from cortex.runtime.secrets import is_set
 
 
 class ModelRow(msgspec.Struct):
-    """One model that can be asked."""
+    """One model."""
 
     name: str
     provider: str
-    model: str  # what its endpoint calls it
-    component: str  # who asks it; empty where nobody does
+    model: str  # its name at the endpoint
+    component: str  # the component that asks it; empty if there is none
     default: bool
     local: bool
     reasoning: str | None
@@ -30,14 +30,14 @@ class ModelRow(msgspec.Struct):
     speed: str | None
     window: int
     price: Price  # US dollars a million tokens
-    key_env: str  # name of the variable with the key; empty where none is needed
-    key_set: bool | None  # whether that variable is set; null where none is needed
+    key_env: str  # name of the variable with the key; empty if it needs none
+    key_set: bool | None  # whether that variable is set; null if it needs none
 
 
 def models_of(home: Home) -> list[ModelRow]:
-    """The models that a runtime on *home* would have, by name; none of the home's code is run.
+    """The models that a runtime on *home* would have, by name; does not run the home's code.
 
-    What components of the home's own announce is taken from the log.
+    Announcements of the home's own components are read from the log.
 
     Raises:
         ConfigError: The home's config.toml is wrong.
@@ -49,7 +49,7 @@ def models_of(home: Home) -> list[ModelRow]:
 
 
 def one_chooses(home: Home) -> bool:
-    """Whether any of those models can choose what is done towards a goal.
+    """Whether any of those models can choose actions towards a goal.
 
     Raises:
         ConfigError, LogError: As `models_of`.
@@ -58,7 +58,7 @@ def one_chooses(home: Home) -> bool:
 
 
 def _found(home: Home, config: Config) -> dict[str, tuple[ModelDescription, str]]:
-    """Models by name, with who announces them."""
+    """Models by name, with the component that announces them."""
     found = {each.name: (each, "") for each in describe(config.models)}
     for name, (description, component) in _announced(home, config).items():
         if name not in found or found[name][0].provider == description.provider:
@@ -67,7 +67,7 @@ def _found(home: Home, config: Config) -> dict[str, tuple[ModelDescription, str]
 
 
 def _announced(home: Home, config: Config) -> dict[str, tuple[ModelDescription, str]]:
-    """Models by name, with who announces them."""
+    """Models by name, with the component that announces them."""
     shipped = [load(entry.component) for entry in built_in()]
     names = {component.component_name() for component in shipped}
     registry = _recorded(home).select(lambda each: each.announced.component not in names)

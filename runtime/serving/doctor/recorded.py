@@ -1,23 +1,26 @@
-"""What `cortex doctor` looks at in a home's log: its events, what moves with them, their blobs."""
+"""The checks of `cortex doctor` on a home's log: events, cursors, work, deadlines and blobs."""
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from cortex.bus import Recorded, clock_behind_ns
+from cortex.bus import Recorded, SystemClock, as_map, clock_behind_ns
 from cortex.runtime.context import texts_of_inputs
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, duration, many
 from cortex.runtime.log import (
     BlobError,
     BlobMissingError,
+    Blobs,
     BlobStore,
     EventLog,
     LogMissingError,
 )
-from cortex.runtime.projections import ProjectionError, checkpoints
+from cortex.runtime.projections import HomeLog, ProjectionError, checkpoints
+from cortex.runtime.subjects import PersonalBlobs, PersonalLog, SubjectKeys, pending_erasures
 
 from .. import subscriptions_of
 from .findings import Check
@@ -35,9 +38,9 @@ HOLDERS = {
     "process.compiled": ("linked", "source"),
     "process.submit": ("sources",),
 }
-ENDING = "_blob"  # of a field that holds one in what a handler or a gate gives
+ENDING = "_blob"  # suffix of fields with a digest in results of handlers and gates
 HEX_CHARS = 64
-UNTAKEN_S = 3_600.0  # that work may wait before it is told of
+UNTAKEN_S = 3_600.0  # how long work may wait before it is reported
 RESTORE = "restore log.db, with the log.db-wal beside it, from a backup"
 
 
@@ -49,9 +52,11 @@ def recorded(home: Home, *, deep: bool) -> Iterator[Check]:
         yield Check("log", "ok", "nothing was recorded yet")
         return
     try:
+        yield from _archive(log)  # first: without it the log cannot be verified
         yield _log(home, log, deep=deep)
         yield from _clock(log)
         yield from _waiting(log)
+        yield from _erasures(home)
         if deep:
             yield _blobs(home, log)
         yield _projections(home, log)
@@ -61,7 +66,7 @@ def recorded(home: Home, *, deep: bool) -> Iterator[Check]:
 
 def blobs_of(record: Recorded) -> set[str]:
     """Digests of the blobs that an event names."""
-    body = msgspec.msgpack.decode(record.body)
+    body = as_map(record)
     found = set(_ending(body))
     for field in HOLDERS.get(record.topic, ()):
         held = body.get(field)
@@ -87,12 +92,39 @@ def _log(home: Home, log: EventLog, *, deep: bool) -> Check:
     log.check_fit()
     head = log.verify() if deep else state.head
     size = sum(path.stat().st_size for path in home.path.glob("log.db*"))
+    size += sum(segment.file_bytes for segment in log.archive.segments)
     how = "every one verified" if deep else "opened; --quick, so not verified"
     return Check("log", "ok", f"{many(head, 'event')}, {size / (1 << 20):,.1f} MiB, {how}")
 
 
+def _archive(log: EventLog) -> Iterator[Check]:
+    """Whether the files of the archive are there; none if nothing was sealed."""
+    segments, folder = log.archive.segments, log.archive.folder
+    wrong = [s for s in segments if not _is_there(folder / s.name, s.file_bytes)]
+    if wrong:
+        shown = many(len(wrong), "file is", "files are")
+        yield Check(
+            "archive",
+            "fail",
+            f"{shown} missing or cut off, the first with the events {wrong[0].first:,} to "
+            f"{wrong[0].last:,}: {folder / wrong[0].name}",
+            "restore it from a backup; all other events are readable",
+        )
+    elif segments:
+        size = sum(segment.file_bytes for segment in segments) / (1 << 20)
+        shown = f"{many(segments[-1].last, 'event')} in {many(len(segments), 'segment')}"
+        yield Check("archive", "ok", f"{shown}, {size:,.1f} MiB")
+
+
+def _is_there(path: Path, size_bytes: int) -> bool:
+    try:
+        return path.stat().st_size == size_bytes
+    except OSError:
+        return False
+
+
 def _clock(log: EventLog) -> Iterator[Check]:
-    """Whether this machine's clock is behind what was recorded; nothing where it is not."""
+    """Whether this machine's clock is behind the newest event; none if it is not."""
     behind_ns = clock_behind_ns(log.state().time_ns, time.time_ns())
     if behind_ns:
         yield Check(
@@ -105,8 +137,8 @@ def _clock(log: EventLog) -> Iterator[Check]:
 
 
 def _waiting(log: EventLog) -> Iterator[Check]:
-    """Work that has waited for long, and that nobody takes; nothing where there is none."""
-    rows = subscriptions_of(log, log.state(), time.monotonic_ns())
+    """Work that has waited for long and that no worker takes; none if there is none."""
+    rows = subscriptions_of(log, log.state(), SystemClock().monotonic_ns())
     for row in rows:
         if row.oldest_s is not None and row.oldest_s > UNTAKEN_S and not row.held:
             shown = many(row.lag, "event waits", "events wait")
@@ -121,13 +153,31 @@ def _waiting(log: EventLog) -> Iterator[Check]:
             )
 
 
-def _blobs(home: Home, log: EventLog) -> Check:
-    """Whether every blob that an event names is there, and is what it was."""
-    named: dict[str, Recorded] = {}  # by digest, the first event that names it
-    store = BlobStore(home.blobs)
-    for record in History(home, log, store).read():
-        for digest in (*blobs_of(record), *_texts(store, record)):
+def _erasures(home: Home) -> Iterator[Check]:
+    """Erasures of subjects that were killed; none if there is none."""
+    if left := pending_erasures(home.path):
+        yield Check(
+            "erasure",
+            "fail",
+            f"{many(len(left), 'erasure')} had begun and did not end",
+            "repeat `cortex audit erase`: it finishes them first, whatever SUBJECT it is given",
+        )
+
+
+def blobs_named(history: HomeLog) -> dict[str, Recorded]:
+    """Digests of the blobs that events name, each with the first event that names it."""
+    named: dict[str, Recorded] = {}
+    for record in history.read():
+        for digest in (*blobs_of(record), *_texts(history.blobs, record)):
             named.setdefault(digest, record)
+    return named
+
+
+def _blobs(home: Home, log: EventLog) -> Check:
+    """Whether every blob that an event names exists, and is unchanged."""
+    store = BlobStore(home.blobs)
+    keys = SubjectKeys.of_home(home.path)
+    named = blobs_named(History(home, PersonalLog(log, keys), PersonalBlobs(store, keys)))
     lost: list[tuple[str, BlobError]] = []
     for digest in named:
         try:
@@ -148,19 +198,19 @@ def _blobs(home: Home, log: EventLog) -> Check:
     )
 
 
-def _texts(store: BlobStore, record: Recorded) -> tuple[str, ...]:
-    """Digests of the texts that a prompt was compiled from, which its inputs name."""
+def _texts(store: Blobs, record: Recorded) -> tuple[str, ...]:
+    """Digests of the texts in the inputs of a prompt."""
     if record.topic != "context.compiled":
         return ()
-    inputs = msgspec.msgpack.decode(record.body).get("inputs")
+    inputs = as_map(record).get("inputs")
     try:
         return texts_of_inputs(store.get(inputs)) if inputs else ()
     except (BlobError, msgspec.DecodeError):
-        return ()  # that blob is told of by itself
+        return ()  # that blob is reported separately
 
 
 def _projections(home: Home, log: EventLog) -> Check:
-    """What was projected is in the log; if it is not, the log has lost its end."""
+    """Whether all projected events are in the log; if not, the log has lost its end."""
     try:
         found = checkpoints(home.projections_path)
     except ProjectionError as error:

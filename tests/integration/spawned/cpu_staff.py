@@ -97,6 +97,18 @@ class Adders(Adder):
     lease_s = 0.3
 
 
+class RestingAdder(Component):
+    """One worker, which rests while it has nothing to add."""
+
+    cpu = True
+    workers = 1
+    rests = True
+
+    @on(SumAsked)
+    def add(self, event: SumAsked, delivery: Delivery) -> Iterator[Output]:
+        yield SumTold(total=sum(event.of), so_far=0, pid=os.getpid())
+
+
 class NotStarting(Adder):
     def on_start(self) -> None:
         raise OSError("no such device")

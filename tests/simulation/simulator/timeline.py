@@ -23,6 +23,10 @@ class Timeline:
         """The time, as a clock says it."""
         return self._now_ns
 
+    def monotonic_ns(self) -> int:
+        """The same time: nobody sets this clock."""
+        return self._now_ns
+
     def at(self, at_ns: int, act: Act) -> None:
         """Do *act* at that time, or next where it is past."""
         self._coming.set(at_ns, act)

@@ -1,0 +1,1 @@
+"""A client of a hub: publishes, reads, follows, takes work and asks."""

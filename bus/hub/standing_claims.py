@@ -1,0 +1,95 @@
+"""Standing claims: the hub leases new work to an idle worker in the transaction that appends it.
+
+Otherwise that transaction would wake the worker, which would then claim the work in a second
+transaction. With a standing claim the work is leased at once, and the next claim of the woken
+worker is answered from memory. Lease, epoch and attempt are on disk like any other.
+"""
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from ..requests import Lease, StandingClaim
+
+
+class Unfetched(msgspec.Struct, frozen=True):
+    """Work leased to a standing claim, which the claimant has not fetched yet."""
+
+    subscription: str
+    leases: tuple[Lease, ...]
+
+
+NONE = Unfetched("", ())
+
+
+class StandingClaims(msgspec.Struct):
+    """Waiting claimants, and the work leased to each and not fetched yet; changed after a write."""
+
+    waiting: dict[str, dict[str, StandingClaim]] = {}  # by subscription and claimant, oldest first
+    leased: dict[str, Unfetched] = {}  # by claimant
+
+    def add(self, claim: StandingClaim) -> None:
+        """Add a standing claim."""
+        self.waiting.setdefault(claim.subscription, {})[claim.claimant] = claim
+
+    def remove(self, claimant: str) -> None:
+        """Remove the claim of *claimant*, and the work leased to it."""
+        self.leased.pop(claimant, None)
+        for claims in self.waiting.values():
+            claims.pop(claimant, None)
+
+    def drop(self, subscriptions: Iterable[str]) -> None:
+        """Remove the claims on these subscriptions, which are removed."""
+        for name in subscriptions:
+            self.waiting.pop(name, None)
+
+
+class StagedClaims:
+    """The changes of standing claims in one transaction."""
+
+    def __init__(self, standing: StandingClaims) -> None:
+        self._standing = standing
+        self._left: set[str] = set()  # claimants that claimed again, or withdrew
+        self._made: dict[str, StandingClaim] = {}  # by claimant
+        self._leased: dict[str, Unfetched] = {}  # by claimant
+
+    def take(self, claimant: str) -> Unfetched:
+        """Take the work leased to *claimant*, whose claim ends."""
+        self._made.pop(claimant, None)
+        if claimant in self._left:
+            return NONE
+        self._left.add(claimant)
+        return self._standing.leased.get(claimant, NONE)
+
+    def take_staged(self, claimant: str) -> Unfetched:
+        """Take back the work that this transaction leased to *claimant*."""
+        return self._leased.pop(claimant, NONE)
+
+    def add(self, claim: StandingClaim) -> None:
+        """Add *claim* once the transaction is written."""
+        self._made[claim.claimant] = claim
+
+    def for_work(self, subscription: str) -> StandingClaim | None:
+        """The oldest claim on *subscription*, which gets the next work."""
+        for claimant, claim in self._standing.waiting.get(subscription, {}).items():
+            room = claim.limit - len(self._leased.get(claimant, NONE).leases)
+            if claimant not in self._left and room > 0:
+                return claim
+        return None
+
+    def lease(self, claim: StandingClaim, lease: Lease) -> None:
+        """Lease work to *claim* once the transaction is written."""
+        before = self._leased.get(claim.claimant, NONE).leases
+        self._leased[claim.claimant] = Unfetched(claim.subscription, (*before, lease))
+
+    def settle(self, dropped: Collection[str]) -> None:
+        """Apply the changes: the transaction is on disk."""
+        for claimant in self._left:
+            self._standing.remove(claimant)
+        if dropped:
+            self._standing.drop(dropped)
+        for claimant, unfetched in self._leased.items():
+            self._standing.remove(claimant)  # the claim is served, and the claimant claims again
+            self._standing.leased[claimant] = unfetched
+        for claim in self._made.values():
+            self._standing.add(claim)

@@ -1,1 +1,0 @@
-from actors.providers.calling import *

@@ -1,0 +1,1 @@
+from actors.providers.calls import *

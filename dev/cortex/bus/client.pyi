@@ -1,0 +1,1 @@
+from bus.client import *

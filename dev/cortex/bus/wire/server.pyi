@@ -1,0 +1,1 @@
+from bus.wire.server import *

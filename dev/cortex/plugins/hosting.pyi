@@ -1,1 +1,0 @@
-from plugins.hosting import *

@@ -1,1 +1,0 @@
-from runtime.cli.adding import *

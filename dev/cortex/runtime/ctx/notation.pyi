@@ -1,0 +1,1 @@
+from runtime.ctx.notation import *

@@ -1,0 +1,1 @@
+from runtime.processes.executable import *

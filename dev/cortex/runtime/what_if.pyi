@@ -1,0 +1,1 @@
+from runtime.what_if import *

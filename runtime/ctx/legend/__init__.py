@@ -1,0 +1,1 @@
+"""The legend: repeated phrases of a text, each written once under a short name."""

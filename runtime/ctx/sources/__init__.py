@@ -1,0 +1,1 @@
+"""Sources as documents and back: JSON, JSON Lines, CSV, YAML and TOML."""

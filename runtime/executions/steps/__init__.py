@@ -1,0 +1,1 @@
+"""The steps of an execution: the next one, its turns, items and goal, and its requests."""

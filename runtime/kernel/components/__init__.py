@@ -1,0 +1,1 @@
+"""What a component is: handlers, effects, announcements, and the manifest that names it."""

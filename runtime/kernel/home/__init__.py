@@ -1,0 +1,1 @@
+"""A home: its folder, its settings, and the secrets that are masked in it."""

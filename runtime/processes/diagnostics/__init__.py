@@ -1,0 +1,1 @@
+"""Diagnostics of the compiler: their codes, and the exceptions made of them."""

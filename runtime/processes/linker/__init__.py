@@ -1,0 +1,1 @@
+"""The linker: binds each name of a resolved process to its target."""

@@ -1,0 +1,1 @@
+"""Types: shapes of values, names in scope, and checks of values."""
