@@ -43,13 +43,18 @@ class Postings:
         self._last: tuple[Ids, tuple[float, ...], list[tuple[Ids, Values]]] | None = None
         self._found: dict[str, tuple[Ids, Values]] = {}
         self._among: dict[str, int] = {}
+        self._usual: dict[tuple[float, ...], float] = {}
 
     def usual_length(self, shares: tuple[float, ...]) -> float:
         """The words of a usual chunk and its neighbours, which count by *shares*."""
-        # Passages that stand alone in their files have no neighbours, and no longer texts.
-        pairs = [np.maximum(self._in_file - by, 0).sum() for by in range(1, len(shares) + 1)]
-        beside = sum(2 * share * float(count) for share, count in zip(shares, pairs, strict=True))
-        return self.mean_length * (1 + beside / max(self.chunks, 1))
+        if shares not in self._usual:
+            # Passages that stand alone in their files have no neighbours, and no longer texts.
+            pairs = [
+                float(np.maximum(self._in_file - by, 0).sum()) for by, _ in enumerate(shares, 1)
+            ]
+            beside = sum(2 * share * count for share, count in zip(shares, pairs, strict=True))
+            self._usual[shares] = self.mean_length * (1 + beside / max(self.chunks, 1))
+        return self._usual[shares]
 
     def renewed(self) -> "Postings":
         """The view of the store as it is now."""
