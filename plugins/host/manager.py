@@ -53,6 +53,11 @@ class PluginManager(Component):
         self._supervisors: dict[str, PluginSupervisor] = {}
         self._beside: dict[str, Description] = {}  # those that run in the runtime itself
 
+    def on_start(self) -> None:
+        """Withdraw what is no longer installed, before the runtime is ready and work is asked."""
+        if self._runtime.home is not None:
+            self._opened().withdraw_missing()
+
     def on_stop(self) -> None:
         """End every process; what is loaded stays so, and runs again with the next runtime."""
         supervisors, self._supervisors = list(self._supervisors.values()), {}

@@ -24,7 +24,7 @@ from cortex.runtime.registry import STREAM, Registration, registry_of
 from ..checking import Description
 from ..errors import PluginRefusedError, PluginSilentError, UnconfinedError
 from ..granted import Granted, client_of, folders_in
-from ..installed import Installed, code_of
+from ..installed import Installed, code_of, installed
 from ..manifest import MEMORY_MB, FileWant
 from ..secrets import secret
 from .frames import PluginFrame, Spec
@@ -240,6 +240,16 @@ class PluginHost:
         found = self._registered().values()
         gone = [each.withdrawal() for each in found if each.announced.component in names]
         self._speak_for(plugin, gone)
+
+    def withdraw_missing(self) -> None:
+        """Take back what plugins announced that are not installed any more."""
+        said: dict[str, list[Event]] = {}
+        for each in self._registered().values():
+            if each.plugin:
+                said.setdefault(each.plugin, []).append(each.withdrawal())
+        there = {plugin.name for plugin in installed()} if said else set()
+        for plugin in said.keys() - there:
+            self._speak_for(plugin, said[plugin])
 
     def let_go(self, plugin: str, names: Sequence[str], *, for_good: bool) -> None:
         """After a plugin's end, remove its announcements and, if *for_good*, its waiting work."""

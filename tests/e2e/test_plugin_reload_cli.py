@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortex.bus.events import ComponentWithdrawn
+from cortex.bus.events import ComponentWithdrawn, RuntimeStarted
 from cortex.plugins.host import unavailable
 from cortex.runtime.cli import main
 from cortex.runtime.executions.view import History
@@ -142,8 +142,10 @@ def test_what_a_plugin_served_is_missed_at_once_where_it_is_no_longer_installed(
     with History.open(site.home) as history:
         withdrawn = list(history.select(Selection(topics=(ComponentWithdrawn.topic_name(),))))
         begun = list(history.select(Selection(topics=("execution.started",))))
-    assert withdrawn
+        started = list(history.select(Selection(topics=(RuntimeStarted.topic_name(),))))
     assert begun == []
+    # Before the runtime takes any request: whoever is quick is not faster than that.
+    assert [each.position < started[1].position for each in withdrawn] == [True]
 
 
 def _once(code: str) -> str:
