@@ -29,10 +29,11 @@ atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What is pure is seen once, from the checkout, and not again from the wheel; a file in these that
-# starts a process says `pytestmark = pytest.mark.wheel`.
+# What does not depend on how Cortex is installed is seen once, from the checkout, and not from the
+# wheel. A file in these that is about the Pythons that Cortex starts has the mark `wheel`.
 TESTS = Path(__file__).parent
-PURE = {"conformance", "contracts", "simulation", "test_front_doors.py", "test_layers.py", "unit"}
+ONCE = {"attacks", "conformance", "contracts", "integration", "simulation", "unit"}
+ONCE |= {"test_front_doors.py", "test_layers.py"}
 
 # The same examples on every run, and as many as it takes: whether a test passes is up to the code
 # alone, not to the draw nor to how busy the machine is. `--hypothesis-profile=default` looks for
@@ -65,8 +66,8 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark with `once` what `.ci/run` leaves out where it tests the wheel."""
     for item in items:
-        pure = any(TESTS / each in (item.path, *item.path.parents) for each in PURE)
-        if pure and item.get_closest_marker("wheel") is None:
+        once = any(TESTS / each in (item.path, *item.path.parents) for each in ONCE)
+        if once and item.get_closest_marker("wheel") is None:
             item.add_marker(pytest.mark.once)
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from ..installed_packages import install
 
+pytestmark = pytest.mark.wheel  # it is about the Pythons that Cortex starts
+
 STARTED_IN_FULL = True  # it is about what happens between `exec` and the first import
 
 root: Any = import_module("cortex.runtime.cli.tree").root

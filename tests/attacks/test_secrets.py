@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import zstandard
 
+pytestmark = pytest.mark.wheel  # it is about the Pythons that Cortex starts
+
 STARTED_IN_FULL = True  # it is about what happens between `exec` and the first import
 
 CORTEX = Path(sys.executable).parent / "cortex"

@@ -20,6 +20,8 @@ from .chaos_effects import STRUCK, Chaos, dealt
 from .chaos_follower import Follower, read
 from .chaos_verdict import Verdict, judged, summed
 
+pytestmark = pytest.mark.once  # many kills of the same code
+
 KILLS = int(os.environ.get("CORTEX_EFFECT_KILLS", "10"))  # half of them with each durability
 SEED = os.environ.get("CORTEX_EFFECT_SEED", "12")
 REPORT = os.environ.get("CORTEX_EFFECT_REPORT", "")

@@ -1,8 +1,8 @@
 """Kill -9 at seeded random points of running executions, resume, and nothing shows it.
 
 A test's name holds the seed of its points; `CORTEX_CRASH_SEED` takes another. There are 10 kills,
-and 40 in `.ci/run`: `CORTEX_CRASH_KILLS` says how many. `CORTEX_SOAK=FILE` kills ten times as
-often, and adds the figures to FILE.
+or as many as `CORTEX_CRASH_KILLS` says. `CORTEX_SOAK=FILE` kills ten times as often, and adds the
+figures to FILE.
 """
 
 import contextlib
@@ -23,6 +23,8 @@ from cortex.testing import replay
 
 from .crash_evidence import Evidence
 from .crash_world import NOTES
+
+pytestmark = pytest.mark.once  # many kills of the same code
 
 PROGRAM = Path(__file__).with_name("crash_world.py")
 SEED = os.environ.get("CORTEX_CRASH_SEED", "20")

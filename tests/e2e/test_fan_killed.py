@@ -33,6 +33,8 @@ from cortex.testing import replay
 
 from .fan_world import ACTIONS, AT_ONCE
 
+pytestmark = pytest.mark.once  # many kills of the same code
+
 PROGRAM = Path(__file__).with_name("fan_world.py")
 KILLS = int(os.environ.get("CORTEX_FAN_KILLS", "4"))
 ITEMS = int(os.environ.get("CORTEX_FAN_ITEMS", "200"))

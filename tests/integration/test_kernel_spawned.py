@@ -17,6 +17,8 @@ from cortex.runtime.kernel import Entry, Home, Runtime
 
 from .kernel_staff import PATIENCE_S, read_all, wait_for
 
+pytestmark = pytest.mark.wheel  # it is about the Pythons that Cortex starts
+
 STARTED_IN_FULL = True  # it is about processes, from their start to their end
 
 

@@ -45,6 +45,8 @@ from ..installed_packages import install
 from ..waiting import until
 from . import plugin_probe
 
+pytestmark = pytest.mark.wheel  # it is about the Pythons that Cortex starts
+
 PATIENCE_S = 120.0  # on a machine that is ten times slower, and has more to do
 SECRET = "a secret of the test"
 TOKEN = hashlib.sha256(SECRET.encode()).hexdigest()
