@@ -21,29 +21,41 @@ HEAD = """\
 
 <!-- Made by `python dev/handler_docs.py` from what the components announce; a test keeps it in step. -->
 
-A **component** is a part of Cortex that handles events; each entry below names the component that serves it.
+This page lists the actions, gates, models and tools that come with Cortex, with their parameters and results. A **component**
+is a part of Cortex that handles events; each entry names the component that serves it. A process uses them like this:
 
-* A step names an **action** and sets its parameters under `with:`.
-* A step or process names a **gate** under `gates:`, with its parameters as a map: `- file_exists: {path: notes.md}`.
-* A step that asks a **model** may allow the model to call **tools**, named under `tools:` ([more](tools.md)).
+```yaml
+process: ask_the_notes
+version: 1
+description: Answer a question about notes.md
+inputs:
+  question: { type: string }
+steps:
+  - id: answer
+    description: Answer the question
+    action: answer_question                   # the action; `with` sets its parameters
+    with: { question: "${inputs.question}" }
+    gates: [{ file_exists: { path: notes.md } }]
+    tools: [read_file]                        # tools that the model may call
+```
 
-The compiler checks constant values, and the types of values from inputs and earlier steps. If a value turns out to be wrong
-at run time, Cortex refuses it and names the field: an action ends with `step.failed` (kind `refused`, without a retry), a gate
-with a negative verdict. `null` means that the parameter is not set.
+The compiler checks constant values, and the types of values from inputs and earlier steps. If a value is wrong at run time,
+Cortex refuses it and names the field: the step fails (`step.failed` with the kind `refused`, without a retry), or the gate
+fails. `null` means that the parameter is not set.
 
 Relative paths start at the *workspace*, the folder in which the execution works. Actions and gates read only regular files,
 because a read from a pipe or a device might never end.
 
 Each action and tool declares its **effect** on the world. After a kill, Cortex runs an action with the effect *none* or *read*
-again, runs an *idempotent* one again with the same key, and never repeats *once* by itself. The effect of `shell` is *once*: if
-the runtime is killed, the program keeps running, and the next runtime finds its outcome. If nobody recorded the outcome, the
+again, and an *idempotent* one again with the same key. It never repeats *once* without asking. The effect of `shell` is *once*:
+if the runtime is killed, the program keeps running, and the next runtime finds its outcome. If nobody recorded the outcome, the
 execution [pauses and asks a person](executions.md#effects).
 
-If an action *asks a model*, Cortex first compiles the prompt of the step and asks a model. Then it runs the action with the
-answer and the parameters.
+If an action *asks a model*, Cortex compiles the prompt of the step, asks a model, and then runs the action with the answer
+and the parameters.
 
-If a result has the field `context`, later steps that `carry:` this step see only that field. Otherwise they see the whole
-result as JSON. To write your own action or gate, see [components](components.md).
+If a later step carries this one (`carry:`), its prompt shows the field `context` of the result, or the whole result as JSON if
+there is no such field. To write your own action or gate, see [components](components.md); for tools, see [tools](tools.md).
 """
 
 
@@ -62,7 +74,7 @@ def text() -> str:
             parts += _section(component, serves)
             for struct in (serves.parameters, serves.result):
                 structs |= {found.__name__: found for found in _nested(struct)}
-    parts.append("## Records inside results\n")
+    parts.append("## Records inside parameters and results\n")
     for name, struct in sorted(structs.items()):
         parts += [f"### {name}\n", f"{inspect.cleandoc(struct.__doc__ or '')}\n"]
         parts.append(fields_table(struct))

@@ -169,7 +169,11 @@ class ComponentConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """One component that is started beside the built-in ones."""
 
     use: Annotated[
-        str, Meta(pattern=r"^[\w.]+:\w+$", description="import string, `package.module:Class`")
+        str,
+        Meta(
+            pattern=r"^[\w.]+:\w+$",
+            description="import string of a class or a decorated function, `package.module:NAME`",
+        ),
     ]
     workers: Annotated[
         Annotated[int, Meta(ge=0, le=1_000)] | None,
