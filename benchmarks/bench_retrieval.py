@@ -28,7 +28,7 @@ RUNS = (
         ("HashingSaid", "StaticSaid", "LocalSaid"),
     ),
     ("eval_multihop.py", ("fts5", "minilm", "rrf"), ("Words", "Hashing", "Static", "Local")),
-    ("eval_beam.py", ("fts5-message",), ("Words", "Hashing", "Static")),
+    ("eval_beam.py", ("fts5-message",), ("Words", "Hashing", "Static", "Local")),
 )
 MODEL = ("onnxruntime", "tokenizers")
 NEEDED = {

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cortex.runtime.retrieval import (
+    WEIGHTS,
     Embedder,
     Entry,
     Finder,
@@ -24,6 +25,7 @@ from cortex.runtime.retrieval import (
     NewFile,
     PassageStore,
     StaticEmbedder,
+    Weights,
     by_file,
     packed,
     written,
@@ -62,8 +64,13 @@ class Words:
         ]
         with store.writing():
             store.put(files)
-        self.finder = Finder(store, self.embedder())
+        self._store = store
+        self.weigh(WEIGHTS)
         self.finder.embed()
+
+    def weigh(self, weights: Weights) -> None:
+        """Rank by these *weights* from now on."""
+        self.finder = Finder(self._store, self.embedder(), weights)
 
     def rank(self, query: str) -> list[int]:
         """Places of all documents, best first."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .near_duplicates import Remembered, near_duplicates
     from .occurrences import Occurrences, Places
     from .packing import MOST_PASSAGES, TOKENS, by_file, heading_line, packed, written
+    from .postings import Near
     from .ranking import WEIGHTS, Weights
     from .records import RecordFinder, RecordText
     from .store import Entry, NewFile, PassageStore, StoredFile, above_and_itself
@@ -46,6 +47,7 @@ __all__ = [
     "HashingEmbedder",
     "Identity",
     "LocalEmbedder",
+    "Near",
     "NewFile",
     "Occurrences",
     "Passage",

@@ -34,7 +34,6 @@ COMPARED: Final = (
 )
 SIMILAR: Final = 300  # chunks that are looked at because of their meaning alone
 READ_TOGETHER: Final = 20  # passages
-SOFTENED: Final = 0.25  # four deviations from the usual are as much as the best words
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):
@@ -311,12 +310,12 @@ class Finder:
             looked = np.union1d(best, np.flatnonzero(among(at, np.sort(similar))))
         chosen = at[looked]
         near = self._weights.vector_near
-        steps = range(-len(near), len(near) + 1)
+        steps = range(-len(near.shares), len(near.shares) + 1)
         around = self._postings.each(np.concatenate([chosen + step for step in steps]))
         alike = likeness.vectors.likeness(around, likeness.by_rarity)
         mean, deviation = likeness.vectors.usual(likeness.by_rarity)
         unusual = ((alike - mean) / deviation).astype(np.float32)
-        share = np.float32(likeness.vectors.weight * SOFTENED)
+        share = np.float32(likeness.vectors.weight * self._weights.meaning)
         found[looked] = share * self._postings.near(chosen, around, unusual, near)
         if likeness.by_rarity is likeness.question:
             cosines[looked] = alike[np.searchsorted(around, chosen)]

@@ -1,7 +1,7 @@
 """Postings of words from the full-text index, as arrays, and the neighbours of chunks."""
 
 import sqlite3
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,13 @@ COUNTED: Final = 60_000  # occurrences; for a more common word, frequency within
 LARGE: Final = 20_000  # chunks, from where on
 COMMON_SHARE: Final = 0.25  # a word in a larger share of them has no weight beside a rarer one
 _TOKENS: Final = 4_096  # that are remembered with how they are written in the full text
+
+
+class Near(NamedTuple):
+    """How much the neighbours of a chunk count in its place."""
+
+    shares: tuple[float, ...]  # of the next one, the one after it, ... to either side
+    far_words: float  # beyond the next, a longer one counts less: it has many words by chance
 
 
 class Postings:
@@ -37,24 +44,18 @@ class Postings:
         self.lengths = np.zeros(size, np.float32)  # of each chunk, in words
         self.lengths[self.live] = np.frombuffer(b"".join(f.lengths for f in self.files), "<u2")
         self.chunks = len(self.live)
-        self.mean_length = float(self.lengths.sum() / max(self.chunks, 1)) or 1.0
-        self._in_file = counts
         self._scratch = np.zeros(size, np.float32)
-        self._last: tuple[Ids, tuple[float, ...], list[tuple[Ids, Values]]] | None = None
+        self._last: tuple[Ids, Near, list[tuple[Ids, Values]]] | None = None
         self._found: dict[str, tuple[Ids, Values]] = {}
         self._among: dict[str, int] = {}
-        self._usual: dict[tuple[float, ...], float] = {}
+        self._usual: dict[Near, float] = {}
 
-    def usual_length(self, shares: tuple[float, ...]) -> float:
-        """The words of a usual chunk and its neighbours, which count by *shares*."""
-        if shares not in self._usual:
-            # Passages that stand alone in their files have no neighbours, and no longer texts.
-            pairs = [
-                float(np.maximum(self._in_file - by, 0).sum()) for by, _ in enumerate(shares, 1)
-            ]
-            beside = sum(2 * share * count for share, count in zip(shares, pairs, strict=True))
-            self._usual[shares] = self.mean_length * (1 + beside / max(self.chunks, 1))
-        return self._usual[shares]
+    def usual_length(self, near: Near) -> float:
+        """The words of a usual chunk and its neighbours, which count by *near*."""
+        if near not in self._usual:
+            whole = self.near(self.live, self.live, self.lengths[self.live], near)
+            self._usual[near] = float(whole.sum() / max(self.chunks, 1)) or 1.0
+        return self._usual[near]
 
     def renewed(self) -> "Postings":
         """The view of the store as it is now."""
@@ -113,30 +114,33 @@ class Postings:
         """How the full text writes *word*."""
         return self._stems.of(word)
 
-    def near(self, at: Ids, ids: Ids, values: Values, shares: tuple[float, ...]) -> Values:
-        """At each chunk of *at*: its value and its neighbours' in the same file, by *shares*."""
+    def near(self, at: Ids, ids: Ids, values: Values, near: Near) -> Values:
+        """At each chunk of *at*: its value and its neighbours' in the same file, by *near*."""
         scratch = self._scratch
         scratch[ids] = values
         found = scratch[at]
-        for place, share in self._beside(at, shares):
+        for place, share in self._beside(at, near):
             found += share * scratch[place]
         scratch[ids] = 0.0
         return found
 
-    def _beside(self, at: Ids, shares: tuple[float, ...]) -> list[tuple[Ids, Values]]:
+    def _beside(self, at: Ids, near: Near) -> list[tuple[Ids, Values]]:
         """The places of the neighbours of *at*, and their weights; 0 in another file."""
-        if self._last is not None and self._last[0] is at and self._last[1] == shares:
+        if self._last is not None and self._last[0] is at and self._last[1] == near:
             return self._last[2]
         beside: list[tuple[Ids, Values]] = []
         own = self.file_of[at]
-        for distance, share in enumerate(shares, 1):
+        for distance, share in enumerate(near.shares, 1):
             for step in (-distance, distance):
                 place = np.clip(at + step, 0, len(self.file_of) - 1)
                 # The last chunk has no next one: it is not its own neighbour.
                 there = place == at + step
-                same = (there & (self.file_of[place] == own)).astype(np.float32)
-                beside.append((place, same * np.float32(share)))
-        self._last = (at, shares, beside)
+                weight = (there & (self.file_of[place] == own)).astype(np.float32)
+                weight *= np.float32(share)
+                if distance > 1:
+                    weight *= near.far_words / np.maximum(self.lengths[place], near.far_words)
+                beside.append((place, weight))
+        self._last = (at, near, beside)
         return beside
 
     def _read(self, word: str) -> tuple[Ids, Values]:

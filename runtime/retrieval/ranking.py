@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from .bm25 import Bm25
-from .postings import COMMON_SHARE, LARGE, Ids, Postings, Values, among
+from .postings import COMMON_SHARE, LARGE, Ids, Near, Postings, Values, among
 from .words import STOPWORDS, asked_words, words_of
 
 CANDIDATES: Final = 2_000  # chunks that are scored exactly
@@ -26,8 +26,9 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 
     repeated: float = 1.5  # k1 of BM25: how soon a word that is repeated stops counting
     length: float = 0.4  # b of BM25: how much a long passage is held against it
-    near: tuple[float, ...] = (0.5, 0.3, 0.15)  # words of the neighbours, by distance
-    vector_near: tuple[float, ...] = (0.3, 0.15)  # meaning of the neighbours
+    near: Near = Near((0.5, 0.3, 0.15), 100.0)  # words of the neighbours
+    meaning: float = 0.25  # four deviations from the usual are as much as the best words
+    vector_near: Near = Near((0.3, 0.15), 100.0)  # meaning of the neighbours
     expansion: float = 0.2  # words that the best passages share, beside those of the question
     expansion_words: int = 10
     expansion_passages: int = 10
@@ -104,7 +105,7 @@ def candidates(postings: Postings, question: Question, similar: Ids, weights: We
     for word, weight in question.weights.items():
         rough[postings.of(word)[0]] += np.float32(weight)
     spread = rough.copy()
-    for distance, share in enumerate(weights.near, 1):
+    for distance, share in enumerate(weights.near.shares, 1):
         spread[distance:] += np.float32(share) * rough[:-distance]
         spread[:-distance] += np.float32(share) * rough[distance:]
     spread[postings.file_of < 0] = 0.0

@@ -10,7 +10,14 @@ import numpy.typing as npt
 import pytest
 
 from cortex.runtime.knowledge import Root, index
-from cortex.runtime.retrieval import Finder, HashingEmbedder, PassageStore
+from cortex.runtime.retrieval import (
+    Entry,
+    Finder,
+    HashingEmbedder,
+    Near,
+    NewFile,
+    PassageStore,
+)
 
 TALK = """\
 3 March
@@ -173,7 +180,30 @@ def test_words_saturate_alike_where_passages_have_no_neighbours(
 
     postings: Any = import_module("cortex.runtime.retrieval.postings").Postings(store)
 
-    # Of so many passages, two have one neighbour each.
-    assert postings.chunks == 31 + neighbours
-    usual = postings.mean_length * (1 + neighbours * 2 * 0.5 / postings.chunks)
-    assert postings.usual_length((0.5, 0.3)) == pytest.approx(usual)
+    lengths = [float(postings.lengths[chunk]) for chunk in postings.live]
+    assert len(lengths) == 31 + neighbours
+    # Two of them, if any, have one neighbour each, which is the other.
+    usual = (sum(lengths) + 0.5 * neighbours * sum(lengths[:2])) / len(lengths)
+    assert postings.usual_length(Near((0.5, 0.3), 100.0)) == pytest.approx(usual)
+
+
+def test_a_long_neighbour_counts_less_unless_it_is_the_next(
+    store: PassageStore,
+) -> None:
+    entries = [Entry("", line, "words " * count, "") for line, count in enumerate((5, 5, 50), 1)]
+    with store.writing():
+        store.put([NewFile("r", "p.md", "p", "home", "d", 1, 1, entries)])
+
+    postings: Any = import_module("cortex.runtime.retrieval.postings").Postings(store)
+
+    first, second, third = map(float, postings.lengths[postings.live])
+
+    def near(at: int, far_words: float) -> float:
+        chunks = postings.live[at : at + 1]
+        lengths = postings.lengths[postings.live]
+        (found,) = postings.near(chunks, postings.live, lengths, Near((0.5, 0.3), far_words))
+        return float(found)
+
+    assert near(1, 10.0) == near(1, 100.0) == pytest.approx(second + 0.5 * (first + third))
+    assert near(0, 100.0) == pytest.approx(first + 0.5 * second + 0.3 * third)
+    assert near(0, 10.0) == pytest.approx(first + 0.5 * second + 0.3 * 10.0)
