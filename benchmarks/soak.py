@@ -1,10 +1,10 @@
 """What does a log of ten million events cost, to keep and to use?
 
-Not part of any check: ten million events take from 15 minutes to two hours, and 20 GB. `--events` makes fewer,
-`--only` runs the parts that have this in their name. A script makes the log, executions of eight
-events each; then each part runs in a process of its own, whose most memory is shown. *Query* is a
-first page of 50 events by what they have in common, and the newest 50, the slowest of five runs of
-each; *proof* is checked without a network, as an auditor does it.
+Not part of any check: ten million events take from 15 minutes to two hours, and 20 GB. `--events`
+makes fewer, `--only` runs the parts that have this in their name. A script makes the log,
+executions of eight events each; then each part runs in a process of its own, whose most memory is
+shown. *Query* is a first page of 50 events by what they have in common, and the newest 50, the
+slowest of five runs of each; *proof* is checked without a network, as an auditor does it.
 
 *Seal* moves all but the newest events into the archive, by the policy of a hub, while a client
 publishes one event each 5 ms: how long that takes, without a sealing and during it. Sizes are what
