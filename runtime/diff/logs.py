@@ -106,7 +106,7 @@ def _first_other(ours: bytes, theirs: bytes) -> int:
 def diff_moments(home: Home, a: int, b: int) -> HistoryDiff:
     """What *home* has at position *b* and had not at position *a*; or the other way round.
 
-    One history is the beginning of the other, so they part where the shorter one ends.
+    One history is the beginning of the other, so they diverge where the shorter one ends.
 
     Raises:
         CortexError: The log cannot be read.

@@ -22,7 +22,7 @@ def report_of(found: HistoryDiff) -> Iterator[ReportLine]:
         return
     where = "position" if found.kind != "executions" else "event"
     yield ReportLine(
-        f"{many(found.common, 'event')} the same; they part at {where} {found.parted:,}"
+        f"{many(found.common, 'event')} the same; they diverge at {where} {found.parted:,}"
     )
     for mark, side in (("a", found.a), ("b", found.b)):
         yield from _side(mark, side)

@@ -31,7 +31,7 @@ class DiffEvent(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two histories, and what it has from where they part."""
+    """One of the two histories, and what it has from where they diverge."""
 
     name: str
     events: int  # in all
@@ -42,7 +42,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """Two histories, and where they part."""
+    """Two histories, and where they diverge."""
 
     kind: Kind
     common: int  # events at the beginning that are the same

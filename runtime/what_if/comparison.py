@@ -44,7 +44,7 @@ def comparison_of(found: WhatIfDocument) -> Iterator[ReportLine]:
         for number, (left, right) in enumerate(columns):
             first, name = (" ", "") if number else (mark, row.name)
             yield ReportLine(f"{first} {name:{lead}}  {left:{wide}}  {right}".rstrip(), style)
-    yield ReportLine(f"  what parts them: cortex diff {then.execution} {now.execution}", "cyan")
+    yield ReportLine(f"  where they diverge: cortex diff {then.execution} {now.execution}", "cyan")
 
 
 def _rows(then: ExecutionOutcome, now: ExecutionOutcome) -> Iterator[Row]:
@@ -67,7 +67,7 @@ def _rows(then: ExecutionOutcome, now: ExecutionOutcome) -> Iterator[Row]:
 
 
 def _row(name: str, then: Any, now: Any) -> Row:
-    """Two values; what of a long one is shown is where they part."""
+    """Two values; what of a long one is shown is where they diverge."""
     left, right = _text(then), _text(now)
     if then == now:
         return Row(name, _cut(left), _cut(right))

@@ -1,4 +1,4 @@
-"""`cortex diff`: two executions, two moments and two logs, and where they part."""
+"""`cortex diff`: two executions, two moments and two logs, and where they diverge."""
 
 import json
 import shutil
@@ -80,7 +80,7 @@ def test_two_executions_part_at_the_first_event_that_is_not_the_same(ran: Ran) -
     assert other["b"]["kinds"]["step.completed"] == 2
     assert other["a"]["status"] == "completed"
     shown = ran.done(f"diff {ran.second} {ran.third}", 1)
-    assert "they part at event 1\n" in shown
+    assert "they diverge at event 1\n" in shown
     assert "inputs.who\n    a (absent)\n    b moon\n" in shown
 
 

@@ -122,7 +122,7 @@ def test_an_answer_that_differs_stops_the_later_prompt_and_the_effect(desk: Desk
     assert desk.said.read_text() == "Under the mat.\nIn the safe.\n"
     assert len(desk.server.asked) == 2
     parted = desk.done(f"diff {desk.execution} {what_if}", 1)
-    assert "they part at event" in parted
+    assert "they diverge at event" in parted
     desk.done(f"replay {what_if}")
 
 

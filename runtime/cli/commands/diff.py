@@ -35,7 +35,7 @@ def diff(before: str, after: str, home: Home, screen: Screen) -> int:
 
     A and B are both executions (ids, or their beginnings), both moments of the home (a POSITION or
     a TIME, as for --at), or both logs (paths of homes or of log files). For two moments it shows
-    what appeared, went and changed, too. It reads only, and ends with 1 if they part.
+    what appeared, went and changed, too. It reads only, and ends with 1 if they diverge.
     """
     found = _compared(before, after, home)
     screen.document(found)
