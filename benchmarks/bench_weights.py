@@ -46,7 +46,7 @@ OTHERS: Final[Mapping[str, Sequence[Any]]] = {
         Near((0.5, 0.3, 0.15), 200.0),
     ),
     "vector_near": (Near((), 100.0), Near((0.2, 0.1), 100.0), Near((0.45, 0.2), 100.0)),
-    "expansion": (0.0, 0.1, 0.3),
+    "expansion": (0.0, 0.2, 0.3),
     "speaker": (0.15, 0.2, 0.4),
     "link": (0.5, 0.75, 1.5),
     "link_words": (50.0, 200.0),
@@ -180,7 +180,9 @@ class Measured:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--embedder", default="Static", help="a class of retrieval_adapter")
+    parser.add_argument(
+        "--embedder", nargs="*", default=("Static", "Local"), help="classes of retrieval_adapter"
+    )
     asked = parser.parse_args()
     sys.path.insert(0, str(EVAL))
     if not (EVAL / "eval_locomo.py").is_file():
@@ -189,12 +191,17 @@ def main() -> None:
     keep(lines(asked.embedder), RESULT)
 
 
-def lines(embedder: str) -> Iterator[str]:
+def lines(embedders: Sequence[str]) -> Iterator[str]:
     """The record."""
-    yield f"{stamp()}; {embedder}"
+    yield stamp()
+    for embedder in embedders:
+        yield from _validated(embedder)
+
+
+def _validated(embedder: str) -> Iterator[str]:
     measured = Measured(embedder)
     shipped = measured.means({})
-    yield f"as shipped: {_told(shipped[None])}"
+    yield f"{embedder}, as shipped: {_told(shipped[None])}"
     changes = [(name, value) for name, values in OTHERS.items() for value in values]
     gains = {change: _gains(measured.means(dict([change])), shipped) for change in changes}
     chosen = [_chosen(gains, fold) for fold in range(FOLDS)]
@@ -202,8 +209,9 @@ def lines(embedder: str) -> Iterator[str]:
         yield _line(change, gain, chosen)
     own = [_gains(measured.means(values), shipped)[at] for at, values in enumerate(chosen)]
     for fold, values in enumerate(chosen):
-        said = ", ".join(f"{name} {value}" for name, value in values.items()) or "what is shipped"
-        yield f"fold {fold + 1} chose {said}; its questions: {_told(own[fold], '+')}"
+        said = [f"{name} {_written(value)}" for name, value in values.items()]
+        chose = "; ".join(said) or "what is shipped"
+        yield f"fold {fold + 1} chose {chose}. Its questions: {_told(own[fold], '+')}"
     means = [_mean(gain) for gain in own]
     yield (
         "held back, what was chosen against what is shipped: "
@@ -216,9 +224,15 @@ def _line(change: Change, gain: Means, chosen: Sequence[Mapping[str, Any]]) -> s
     spread = statistics.stdev(_mean(gain[fold]) for fold in range(FOLDS))
     took = sum(name in each and each[name] == value for each in chosen)
     return (
-        f"{name:12} {value!s:16} {_told(gain[None], '+')}; "
+        f"{name:12} {_written(value):16} {_told(gain[None], '+')}; "
         f"mean {_mean(gain[None]):+.2f}, spread {spread:.2f}, chosen by {took} of {FOLDS}"
     )
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Near):
+        return f"{'/'.join(map(str, value.shares)) or 'none'}, {value.far_words:.0f} words"
+    return str(value)
 
 
 def _gains(found: Means, before: Means) -> Means:

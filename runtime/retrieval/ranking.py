@@ -29,7 +29,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     near: Near = Near((0.5, 0.3, 0.15), 100.0)  # words of the neighbours
     meaning: float = 0.25  # four deviations from the usual are as much as the best words
     vector_near: Near = Near((0.3, 0.15), 100.0)  # meaning of the neighbours
-    expansion: float = 0.2  # words that the best passages share, beside those of the question
+    expansion: float = 0.1  # words that the best passages share, beside those of the question
     expansion_words: int = 10
     expansion_passages: int = 10
     speaker: float = 0.3  # for turns of a speaker whom the question names
