@@ -68,6 +68,18 @@ QUOTED = [
     ),
     (
         "knowledge.md",
+        r"\| `static` \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| [\d.]+ \|",
+        "bench_retrieval.txt",
+        r"overall[^#]*StaticSaid(?: +[\d.]+){6} +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)",
+    ),
+    (
+        "knowledge.md",
+        r"100,000 tokens(?:.*\n){3}\| `static` \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|",
+        "bench_retrieval.txt",
+        r"dev-100k(?:.*\n){4}retrieval_adapter:Static R@5 ([\d.]+)  R@10 ([\d.]+)  R@20 ([\d.]+)",
+    ),
+    (
+        "knowledge.md",
         r"\| FTS5 \| ([\d.]+) \| \d+ \|",
         "bench_retrieval.txt",
         r"musique[^#]*\nfts5 +[\d.]+ +([\d.]+)",
