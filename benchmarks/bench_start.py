@@ -192,6 +192,8 @@ def measured(home: Home, state: str) -> Figures:
         if state != NAMES[0]:
             project(home, half=state == NAMES[1])
             run(sys.executable, __file__, "ours", str(home.path))  # keeps snapshots at its end
+        if state == NAMES[2]:
+            goal(home)  # waits until every component has one
         if what == "ready":
             figures |= run(sys.executable, __file__, "ours", str(home.path))
         else:
