@@ -95,8 +95,16 @@ class Prestarted(subprocess.Popen[Any]):
     in_full = False  # all start as ever
     forker: "Forker | None" = None
     _end: socket.socket | None = None
+    _made = ""
+
+    def __del__(self, *known: Any, **more: Any) -> None:
+        """Say where it was started, if nobody waited for it."""
+        if self._child_created and self.returncode is None:
+            sys.stderr.write(f"nobody waited for a process that was started so:\n{self._made}")
+        super().__del__(*known, **more)
 
     def _execute_child(self, args: Any, executable: Any, *rest: Any) -> None:
+        self._made = "".join(traceback.format_stack(limit=14))
         (
             preexec_fn, _close_fds, pass_fds, cwd, env, _startupinfo, _flags, shell,
             p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite,

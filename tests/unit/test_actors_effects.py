@@ -1,5 +1,6 @@
 """An effect happens once: whoever is killed, whoever comes again."""
 
+import gc
 import os
 import signal
 import stat
@@ -143,6 +144,28 @@ def test_a_runtime_that_comes_back_while_the_program_runs_waits_for_it(
     waiting.join()
 
     assert [outcome.exit_code for outcome in told] == [3]
+    assert program.times() == 1
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")
+def test_a_call_that_cannot_wait_any_more_leaves_the_program_running_and_no_zombie(
+    store: Effects, program: Program, tmp_path: Path
+) -> None:
+    def ended() -> bool:
+        raise RuntimeError("the runtime is over")
+
+    with pytest.raises(RuntimeError, match="is over"):
+        store.run("key", program.argv, str(tmp_path), 60.0, wanted=ended)
+    watcher = program.wait()
+    waiting = [each for each in threading.enumerate() if each.name == "cortex-effect"]
+    gc.collect()
+    program.end()
+    for each in waiting:
+        each.join()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(watcher, 0)
+    assert store.run("key", program.argv, str(tmp_path), 60.0).exit_code == 3
     assert program.times() == 1
 
 

@@ -17,6 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from threading import Thread
 
 import msgspec
 
@@ -106,7 +107,12 @@ class Effects:
             own = _begin(place, order, environment, again=again)
         except OSError as error:
             raise ProgramError(argv[0], f"{UNKEPT}: {error.strerror or error}") from error
-        _wait(place, argv[0], timeout_s + GRACE_S, own, wanted)
+        try:
+            _wait(place, argv[0], timeout_s + GRACE_S, own, wanted)
+        finally:
+            if own is not None and own.returncode is None:
+                # It goes on, and a later call gets its outcome; this one must not leave a zombie.
+                Thread(target=own.wait, name="cortex-effect", daemon=True).start()
         ended = msgspec.json.decode((place / "outcome").read_bytes(), type=_Ended)
         if ended.cut:
             raise ProgramUnwantedError(argv[0])
@@ -292,6 +298,7 @@ def _held(place: Path) -> bool:
 _CHILD = """
 import sys
 from pathlib import Path
+from threading import Thread
 from cortex.runtime.code.programs import run_ordered
 from cortex.runtime.isolation import enter_process
 enter_process()

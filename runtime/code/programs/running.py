@@ -117,11 +117,14 @@ def run_program(
             process = block.enter_context(LEASH.started(argv, folder, known))
         except (OSError, ValueError) as error:
             raise ProgramError(argv[0], cannot_start(error)) from None
-        said = listen(process, timeout_s, wanted)
-        if said is None:
-            in_time = steady_s() < until
-            end_group(process.pid)
-            process.wait()
+        said = None
+        try:
+            said = listen(process, timeout_s, wanted)
+        finally:
+            if said is None:
+                in_time = steady_s() < until
+                end_group(process.pid)
+                process.wait()
     if said is None:
         if in_time:
             raise ProgramUnwantedError(argv[0])
