@@ -6,8 +6,8 @@ the test the child is a process like any other: it has the arguments, folder, en
 and session that it was given, takes signals, can be killed, and exits with its code. It begins with
 a process beside it that forks its own children, so these are in its session, and end with it.
 
-A child has not gone through `exec`. A test file that is about that says `STARTED_IN_FULL = True`,
-and CORTEX_STARTED_IN_FULL=1 says it for all: `.ci/run` sets it where it tests the wheel.
+A child has not gone through `exec`. A test file that is about that says `STARTED_IN_FULL = True`
+(one of them starts every command), and CORTEX_STARTED_IN_FULL=1 says it for all.
 """
 
 import atexit
