@@ -18,6 +18,8 @@ from cortex.runtime.serving import connected, found
 from ..waiting import until
 from .up_world import STUCK_S, Desk, opened
 
+pytestmark = pytest.mark.once  # long waits, and commands that others run from the wheel
+
 LOOK = """process: look
 version: 1
 gates: [{ file_exists: { path: look.txt } }]

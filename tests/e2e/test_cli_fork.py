@@ -16,7 +16,7 @@ from cortex.runtime.kernel import Home
 
 from .command_lines import CORTEX, environment, run_many
 
-pytestmark = pytest.mark.wheel
+pytestmark = pytest.mark.once  # many kills of the same code
 STARTED_IN_FULL = True  # what is killed is a program of its own
 
 PROCESS = """

@@ -15,7 +15,7 @@ from .command_lines import CORTEX
 from .what_if_desk import Desk
 
 pytest.importorskip("openai", reason="needs the extra `openai`")
-pytestmark = pytest.mark.wheel
+pytestmark = pytest.mark.once  # many kills of the same code
 STARTED_IN_FULL = True  # what is killed is a program of its own
 
 PATIENCE_S = 60.0

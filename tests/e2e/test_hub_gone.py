@@ -11,6 +11,8 @@ import pytest
 from ..waiting import until
 from .up_world import STUCK_S, Desk, up
 
+pytestmark = pytest.mark.once  # long waits, and commands that others run from the wheel
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:

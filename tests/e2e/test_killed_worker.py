@@ -10,6 +10,8 @@ import pytest
 from ..waiting import until
 from .up_world import STUCK_S, Desk, opened
 
+pytestmark = pytest.mark.once  # long waits, and commands that others run from the wheel
+
 STEPS = """
 import os, time
 from collections.abc import Iterator

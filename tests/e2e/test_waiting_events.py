@@ -29,6 +29,8 @@ from cortex.runtime.serving import connected, found
 from ..waiting import until
 from .up_world import STUCK_S, Desk, opened
 
+pytestmark = pytest.mark.once  # long waits, and commands that others run from the wheel
+
 KILLS = 6
 SEED = 13
 GREETING = "process/greeting"
