@@ -22,6 +22,7 @@ from .projections import ReplayedProjection, replay_projections
 from .prompts import Prompts
 from .questions import ANSWERS, Unanswered
 
+MANY = 32  # executions whose events are read by one pass, and no longer one after the other
 UNANSWERED = "unanswered"  # how a replay ends that asks what nobody answered
 
 
@@ -176,12 +177,13 @@ def _cursors(history: History, deciders: Sequence[Decider]) -> dict[str, int] | 
 
 def _with_called(history: History, execution_id: str) -> list[str]:
     """The execution, and those that it called, and they in turn."""
-    found = [execution_id]
+    found, known = [execution_id], {execution_id}
     for each in found:
         for record in history.stream(STREAM + each):
             if record.topic == StepDelegated.topic_name():
                 event = history.event(record)
-                if isinstance(event, StepDelegated) and event.child not in found:
+                if isinstance(event, StepDelegated) and event.child not in known:
+                    known.add(event.child)
                     found.append(event.child)
     return found
 
@@ -189,8 +191,11 @@ def _with_called(history: History, execution_id: str) -> list[str]:
 def _records(history: History, ids: Sequence[str]) -> dict[int, Recorded]:
     """The events of these executions, and of what triggered the first, by position."""
     found: dict[int, Recorded] = {}
-    for each in ids:
-        found |= _of_execution(history, each)
+    if len(ids) > MANY:
+        found = _of_many(history, ids)
+    else:
+        for each in ids:
+            found |= _of_execution(history, each)
     started = history.execution(ids[0]).started
     if started is not None and started.trigger:
         found |= {r.position: r for r in history.stream(f"trigger/{started.trigger}")}
@@ -201,6 +206,17 @@ def _of_execution(history: History, execution_id: str) -> dict[int, Recorded]:
     """Its events, by position."""
     own = {r.position: r for r in history.stream(STREAM + execution_id)}
     return own | {r.position: r for r in history.select(Selection(execution=execution_id))}
+
+
+def _of_many(history: History, ids: Sequence[str]) -> dict[int, Recorded]:
+    """Those of many executions, the first of which called the others: by one pass over the log."""
+    streams, wanted = {STREAM + each for each in ids}, set(ids)
+    first = next((record.position for record in history.stream(STREAM + ids[0])), 1)
+    return {
+        record.position: record
+        for record in history.read(first - 1)
+        if record.stream in streams or record.correlation in wanted
+    }
 
 
 def _around(

@@ -1,10 +1,15 @@
 """Steps with several items on the command line: run, show, resume, trace, inspect, dry run."""
 
 import json
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import Config
 
 from .up_world import Desk
 
@@ -199,3 +204,26 @@ def test_breakpoints_of_items_are_looked_at_and_edited_one_by_one(desk: Desk) ->
     assert "What hue is the sea?" in edited.stdout
     assert last.returncode == 0, last.stderr
     assert "What tone is the sun?" in last.stdout
+
+
+def test_many_called_executions_are_replayed_as_a_few_are(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = begun(desk, "check", *names("a", "b", "c"))["id"]
+    asked: list[Any] = []
+    replay: Any = import_module("cortex.runtime.replay.replay")
+
+    with History.open(desk.home) as history:
+        few = replay.replay_execution(history, execution, Config())
+        monkeypatch.setattr(replay, "MANY", 0)
+        monkeypatch.setattr(history, "select", partial(_counted, history.select, asked))
+        many = replay.replay_execution(history, execution, Config())
+
+    assert many == few
+    assert (many.same, many.executions) == (True, 6)
+    assert len(asked) == 1  # the deciders' folds; nothing for each of the executions
+
+
+def _counted(select: Any, asked: list[Any], *given: Any) -> Any:
+    asked.append(given)
+    return select(*given)
