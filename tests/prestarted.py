@@ -98,8 +98,8 @@ class Prestarted(subprocess.Popen[Any]):
     _made = ""
 
     def __del__(self, *known: Any, **more: Any) -> None:
-        """Say where it was started, if nobody waited for it."""
-        if self._child_created and self.returncode is None:
+        """Say where it was started, if it runs on and nobody waits for it."""
+        if self._child_created and self.poll() is None:
             sys.stderr.write(f"nobody waited for a process that was started so:\n{self._made}")
         super().__del__(*known, **more)
 
