@@ -56,7 +56,8 @@ class PluginManager(Component):
     def on_start(self) -> None:
         """Withdraw what is no longer installed, before the runtime is ready and work is asked."""
         if self._runtime.home is not None:
-            self._opened().withdraw_missing()
+            with contextlib.suppress(CortexError, OSError):  # told where each plugin is started
+                self._opened().withdraw_missing()
 
     def on_stop(self) -> None:
         """End every process; what is loaded stays so, and runs again with the next runtime."""

@@ -22,7 +22,7 @@ from .projections import ReplayedProjection, replay_projections
 from .prompts import Prompts
 from .questions import ANSWERS, Unanswered
 
-MANY = 32  # executions whose events are read by one pass, and no longer one after the other
+A_PASS = 1_000  # events that a pass over the log reads in the time of one question to its index
 UNANSWERED = "unanswered"  # how a replay ends that asks what nobody answered
 
 
@@ -190,9 +190,11 @@ def _with_called(history: History, execution_id: str) -> list[str]:
 
 def _records(history: History, ids: Sequence[str]) -> dict[int, Recorded]:
     """The events of these executions, and of what triggered the first, by position."""
+    first = next((record.position for record in history.stream(STREAM + ids[0])), 1)
+    head = history.log.state().head if history.log is not None else 0
     found: dict[int, Recorded] = {}
-    if len(ids) > MANY:
-        found = _of_many(history, ids)
+    if head - first < A_PASS * len(ids):
+        found = _passed(history, ids, first)
     else:
         for each in ids:
             found |= _of_execution(history, each)
@@ -208,10 +210,9 @@ def _of_execution(history: History, execution_id: str) -> dict[int, Recorded]:
     return own | {r.position: r for r in history.select(Selection(execution=execution_id))}
 
 
-def _of_many(history: History, ids: Sequence[str]) -> dict[int, Recorded]:
-    """Those of many executions, the first of which called the others: by one pass over the log."""
+def _passed(history: History, ids: Sequence[str], first: int) -> dict[int, Recorded]:
+    """Those of these executions, which began at position *first*, by one pass over the log."""
     streams, wanted = {STREAM + each for each in ids}, set(ids)
-    first = next((record.position for record in history.stream(STREAM + ids[0])), 1)
     return {
         record.position: record
         for record in history.read(first - 1)

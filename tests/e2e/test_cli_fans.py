@@ -214,8 +214,9 @@ def test_many_called_executions_are_replayed_as_a_few_are(
     replay: Any = import_module("cortex.runtime.replay.replay")
 
     with History.open(desk.home) as history:
+        monkeypatch.setattr(replay, "A_PASS", 0)
         few = replay.replay_execution(history, execution, Config())
-        monkeypatch.setattr(replay, "MANY", 0)
+        monkeypatch.setattr(replay, "A_PASS", 1_000)
         monkeypatch.setattr(history, "select", partial(_counted, history.select, asked))
         many = replay.replay_execution(history, execution, Config())
 

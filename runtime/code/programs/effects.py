@@ -298,7 +298,6 @@ def _held(place: Path) -> bool:
 _CHILD = """
 import sys
 from pathlib import Path
-from threading import Thread
 from cortex.runtime.code.programs import run_ordered
 from cortex.runtime.isolation import enter_process
 enter_process()
