@@ -21,7 +21,7 @@ from pathlib import Path
 from measure import Figures, Ratios, heading, in_turn, keep, quickly, ratio, report, run
 
 from cortex.runtime.knowledge import Knowledge, KnowledgeConfig, Root, index
-from cortex.runtime.retrieval import Entry, Finder, HashingEmbedder, NewFile, PassageStore
+from cortex.runtime.retrieval import ChunkEntry, Finder, HashingEmbedder, NewFile, PassageStore
 
 RESULT = Path(__file__).parent / "results" / "bench_knowledge.txt"
 GOALS = {"mb_s": 20, "changed_ms": 100, "p50_ms": 50, "p99_ms": 200}
@@ -237,7 +237,7 @@ def _files(language: Language, start: int, chunks: int) -> Iterator[NewFile]:
             digest="",
             size_bytes=0,
             changed_ns=0,
-            entries=[Entry(language.text(3), 1, language.text(60), "") for _ in range(20)],
+            entries=[ChunkEntry(language.text(3), 1, language.text(60), "") for _ in range(20)],
         )
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from cortex.runtime.retrieval import (
     WEIGHTS,
+    ChunkEntry,
     Embedder,
-    Entry,
     Finder,
     HashingEmbedder,
     LocalEmbedder,
@@ -152,14 +152,14 @@ class LocalSaid(_Compiling, Local):
 
 
 def _file(group: str, members: list[Any]) -> NewFile:
-    entries: list[Entry] = []
+    entries: list[ChunkEntry] = []
     for line, doc in enumerate(members, 1):
         # A passage of an encyclopedia stands alone under its title; a turn beside other turns.
         title, _, text = doc.text.partition("\n") if doc.id == doc.group else ("", "", doc.text)
         speaker = SPEAKER.match(doc.text) if not title else None
         # As a transcript is cut: the date above its turns is the title that they stand under.
         heading = title or doc.meta.get("date", "")
-        entries.append(Entry(heading, line, text or title, speaker[1] if speaker else ""))
+        entries.append(ChunkEntry(heading, line, text or title, speaker[1] if speaker else ""))
     return NewFile(
         root="eval",
         path=group,

@@ -85,11 +85,12 @@ if TYPE_CHECKING:
         last_before,
     )
     from .logger import Logger, with_structlog
-    from .placeholders import ERASED, erased_event, personal_fields, placeholder, refuse_unfit
+    from .placeholders import ERASED, personal_fields, placeholder, refuse_unfit
     from .policy import Plain, WorkPolicy
     from .port import HubPort
     from .requests import (
         LOOKED_AT,
+        PASSED_BY,
         Answer,
         Appended,
         Attempt,
@@ -120,7 +121,7 @@ if TYPE_CHECKING:
     )
     from .subjects import RecordAt, Subjects, serving, whom_it_serves
     from .timers import Backoff, Throttle, TimerQueue
-    from .vocabulary import FOREIGN, Upcaster, Vocabulary
+    from .vocabulary import BODY_BYTES, FOREIGN, Upcaster, Vocabulary
     from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
     from .wire.server.strangers import Strangers
 else:
@@ -128,6 +129,7 @@ else:
 
 __all__ = [
     "ANNOUNCEMENTS",
+    "BODY_BYTES",
     "DEADLINES",
     "EFFECTS",
     "ENCRYPTED",
@@ -139,6 +141,7 @@ __all__ = [
     "LOOKED_AT",
     "LOOKED_INTO_BYTES",
     "OWNER",
+    "PASSED_BY",
     "RESERVED",
     "SUBSCRIPTIONS",
     "UNDECLARED",
@@ -260,7 +263,6 @@ __all__ = [
     "decode",
     "effect_of",
     "encode",
-    "erased_event",
     "is_too_long",
     "kept_draft",
     "lags",

@@ -14,7 +14,7 @@ import msgspec
 
 from .errors import CortexError, NotGrantedError
 from .event import Draft, Recorded
-from .limits import Allowance
+from .limits import Allowance, root_of
 from .requests import Request, Withdraw
 
 WORKSPACE = "workspace"  # the verb of a denial that is about a folder
@@ -37,8 +37,11 @@ class Owners(Protocol):
     never asks for a publish.
     """
 
-    def may(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
-        """Whether *client* may *verb* events of *topic* now, or is in the hub's own process."""
+    def may(self, client: str, verb: str, topic: str, now_ns: int, key: str | None = None) -> bool:
+        """Whether *client* may *verb* events of *topic* with *key* now.
+
+        Or whether it is in the hub's own process.
+        """
         ...
 
     def left_by(self, client: str, pending: Sequence[Recorded]) -> Sequence[Draft]:
@@ -63,12 +66,25 @@ class Access(Protocol):
     def allows(self, client: str, verb: str, topic: str) -> bool:
         """Whether *client* may *verb* ("publish", "subscribe", "read", "work") events of *topic*.
 
+        With every key: `keys` has those that were granted one by one.
         For a verb that an event class names in `granted_by`, *topic* is the key of the event.
 
         It must be cheap: the server calls it for every topic of every page. A caller that caches
         answers drops them when the `watch` of the client is called.
         """
         ...
+
+    def freshen(self) -> None:
+        """Take in what changed, and call each `watch`, for all that was answered before this call.
+
+        The server calls it before every request and every answer: it costs nothing if nothing
+        changed.
+        """
+        return
+
+    def keys(self, client: str, verb: str, topic: str) -> frozenset[str]:
+        """The keys with which *client* may *verb* events of *topic*, if not with every key."""
+        return frozenset()
 
     def allows_some(self, client: str, verb: str) -> bool:
         """Whether *client* may *verb* events of any topic at all."""
@@ -132,7 +148,7 @@ class Access(Protocol):
 
     def withdrawal(self, client: str) -> Withdraw | None:
         """The request that removes all that *client* left; None while it is admitted."""
-        return None if self.standing(client) else Withdraw(client.partition("/")[0])
+        return None if self.standing(client) else Withdraw(root_of(client))
 
     def connected(self, client: str, peer: Peer) -> None:
         """Record that *client* has connected."""

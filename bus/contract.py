@@ -81,7 +81,10 @@ def _schemas(events: list[type[Event]], template: str) -> dict[str, Any]:
 
 
 def _pointed(schema: Any, topics: Mapping[str, str], template: str) -> Any:
-    """*schema* with its references changed to the places in the document."""
+    """*schema* with its references changed to the places in the document.
+
+    Without `discriminator`: it is no word of JSON Schema, and the tags in a union say the same.
+    """
     if isinstance(schema, dict):
         fields = cast("dict[str, Any]", schema)
         return {
@@ -89,6 +92,7 @@ def _pointed(schema: Any, topics: Mapping[str, str], template: str) -> Any:
             if key == "$ref"
             else _pointed(value, topics, template)
             for key, value in fields.items()
+            if key != "discriminator" or not isinstance(value, dict)
         }
     if isinstance(schema, list):
         entries = cast("list[object]", schema)

@@ -6,12 +6,13 @@ no thread switch, and under load the batches grow by themselves.
 
 import contextlib
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 
 import msgspec
 
+from .alarms import ClockThread
 from .clock import Clock, SystemClock, lasting
+from .combining import Combiner
 from .epochs import Epochs
 from .errors import (
     AskTimeoutError,
@@ -28,25 +29,12 @@ from .limits import Allowance, Allowed
 from .policy import WorkPolicy
 from .port import Asked, Wake
 from .requests import Answer, Fetch, Page, Pair, Refused, Release, Request, StandingClaim
-from .timers import TimerQueue
 from .vocabulary import Vocabulary
 
-BATCH_REQUESTS = 512  # tickets per transaction, so that none waits long
 RETRY_NS = 1_000_000_000  # deadlines that could not be written are tried again after this
-TICK_S = 30.0  # longest sleep of the clock thread, because the clock may be set meanwhile
 
 
 Relay = Callable[[str, bytes, float], Answer]  # topic, body and how long it may take
-
-
-class _Ticket:
-    __slots__ = ("answers", "client", "error", "requests")
-
-    def __init__(self, client: str, requests: Sequence[Request]) -> None:
-        self.client = client
-        self.requests = requests
-        self.answers: list[Answer] | None = None
-        self.error: BaseException | None = None
 
 
 class LocalHub:
@@ -69,28 +57,25 @@ class LocalHub:
         self._allowed: tuple[Allowed, ...] = ()
         hub.allowed = self._allowance
         self._writer = threading.Lock()  # its holder drives the state machine
-        self._waiting: deque[_Ticket] = deque()
+        self._combiner = Combiner(self._handle, lambda: hub.torn)
         self._wakes: dict[str, tuple[Wake, ...]] = {}
+        self._marks: tuple[tuple[str, Wake], ...] = ()
         self._asked: dict[type[Event], Asked] = {}
         self._relays: dict[str, Relay] = {}
-        self._alarm = threading.Condition()
-        self._alarm_ns: int | None = None  # when the clock thread has something to do; steady
+        self._watching = threading.Lock()
         self._deadline_ns: int | None = None  # the next deadline of the log, as far as it is known
-        self._alarms = TimerQueue()
         self._closed = False
-        self._ticker = threading.Thread(target=self._tick, name="cortex-clock", daemon=True)
+        self._clock_thread = ClockThread(self.steady_ns, self._fire)
         if begins:
             self.begin()
 
     def begin(self) -> None:
         """Start the clock thread, which handles deadlines; called once."""
-        self._ticker.start()
+        self._clock_thread.begin()
 
     def look(self) -> None:
         """Look at the clock now, because the caller has moved it, as a test does."""
-        with self._alarm:
-            self._alarm_ns = self.steady_ns()
-            self._alarm.notify_all()
+        self._clock_thread.look()
 
     @property
     def head(self) -> int:
@@ -135,12 +120,12 @@ class LocalHub:
                 return [self._fetched(request)]
             if isinstance(request, StandingClaim) and (leased := self._leased(request)):
                 return [leased]
-        ticket = _Ticket(client, requests)
-        self._waiting.append(ticket)
+        ticket = self._combiner.add(client, requests)
         with self._writer:
             while ticket.answers is None and ticket.error is None:
-                self._drain()
-            woken = self._hub.take_woken(self._wakes)
+                self._combiner.drain()
+                self._set_alarm()
+            woken = self._take_woken()
         if woken:
             self._wake(woken)
         if ticket.error is not None:
@@ -195,12 +180,24 @@ class LocalHub:
 
     def watch(self, subscription: str, wake: Wake) -> None:
         """Call *wake* whenever *subscription* may have something new; it must return at once."""
-        with self._alarm:
+        with self._watching:
             self._wakes[subscription] = (*self._wakes.get(subscription, ()), wake)
+
+    def mark(self, subscription: str, mark: Wake) -> None:
+        """Call *mark* before anyone is answered whose request gave *subscription* something new.
+
+        A `watch` may come after that answer, if another thread wrote the request. *mark* is called
+        within the hub: it may only note that it was called.
+        """
+        self._marks = (*self._marks, (subscription, mark))
+
+    def unmark(self, subscription: str, mark: Wake) -> None:
+        """Undo a `mark`."""
+        self._marks = tuple(each for each in self._marks if each != (subscription, mark))
 
     def unwatch(self, subscription: str, wake: Wake) -> None:
         """Undo a `watch`."""
-        with self._alarm:
+        with self._watching:
             left = tuple(w for w in self._wakes.get(subscription, ()) if w != wake)
             if left:
                 self._wakes[subscription] = left
@@ -209,9 +206,7 @@ class LocalHub:
 
     def alarm(self, at_ns: int, wake: Wake) -> None:
         """Call *wake* once at *at_ns* (steady), on the clock's thread; it must return soon."""
-        with self._alarm:
-            self._alarms.set(at_ns, wake)
-        self._ring_at(at_ns)
+        self._clock_thread.alarm(at_ns, wake)
 
     def limit_by(self, allowed: Allowed) -> None:
         """Add *allowed* to the sources of limits."""
@@ -285,8 +280,7 @@ class LocalHub:
             try:
                 self._hub.meet(client, epochs, seen, self.clock.now_ns())
             finally:
-                woken = self._hub.take_woken()
-                self._wake(woken)
+                self._wake(self._take_woken())
 
     def last_number(self, client: str) -> int:
         """The number of the newest numbered publish under this name; 0 if there is none."""
@@ -327,13 +321,12 @@ class LocalHub:
                 with contextlib.suppress(CortexError):  # the attempts then stay counted
                     self._hub.end(self._log_time())
             self._closed = True
-        with self._alarm:
-            self._alarm.notify_all()
+        self._clock_thread.stop()
+        with self._watching:
             wakes = [w for many in self._wakes.values() for w in many]
         for wake in wakes:
             wake()
-        if self._ticker.is_alive() and threading.current_thread() is not self._ticker:
-            self._ticker.join()
+        self._clock_thread.join()
 
     def _allowance(self, root: str) -> Allowance | None:
         found = (allowed(root) for allowed in self._allowed)
@@ -352,45 +345,10 @@ class LocalHub:
         with self._writer:
             return None if self._closed else self._hub.fetch_leased(request, self.steady_ns())
 
-    def _drain(self) -> None:
-        tickets: list[_Ticket] = []
-        while self._waiting and len(tickets) < BATCH_REQUESTS:
-            tickets.append(self._waiting.popleft())
-        try:
-            if self._closed:
-                raise HubClosedError
-            self._answer(tickets)
-        except BaseException as error:  # noqa: BLE001  # each waiting caller must be told
-            for ticket in tickets:
-                if ticket.answers is None:
-                    ticket.error = error
-        self._set_alarm()
-
-    def _answer(self, tickets: Sequence[_Ticket]) -> None:
-        flat = [(t.client, request) for t in tickets for request in t.requests]
-        try:
-            answers = self._hub.handle(flat, self._log_time(), self.steady_ns())
-        except CortexError:
-            raise
-        except Exception:  # a defect before any write affects only its own caller
-            if len(tickets) == 1 or self._hub.torn:
-                raise
-            self._answer_apart(tickets)
-            return
-        if len(tickets) == 1:
-            tickets[0].answers = answers
-            return
-        first = 0
-        for ticket in tickets:
-            after = first + len(ticket.requests)
-            ticket.answers, first = answers[first:after], after
-
-    def _answer_apart(self, tickets: Sequence[_Ticket]) -> None:
-        for ticket in tickets:
-            try:
-                self._answer((ticket,))
-            except Exception as error:  # noqa: BLE001  # it is this caller's, the next has its turn
-                ticket.error = error
+    def _handle(self, flat: Sequence[tuple[str, Request]]) -> list[Answer]:
+        if self._closed:
+            raise HubClosedError
+        return self._hub.handle(flat, self._log_time(), self.steady_ns())
 
     def _log_time(self) -> int:
         """The time to record; the caller holds the writer's lock."""
@@ -406,50 +364,32 @@ class LocalHub:
     def _set_alarm(self) -> None:
         lapse_ns, deadline_ns = self._hub.next_lapse_ns(), self._hub.next_deadline_ns()
         if lapse_ns is not None:
-            self._ring_at(lapse_ns)
+            self._clock_thread.ring_at(lapse_ns)
         if deadline_ns is not None and deadline_ns != self._deadline_ns:
             self._deadline_ns = deadline_ns
-            self._ring_at(self.steady_ns() + deadline_ns - self._log_clock.time_ns)
-
-    def _ring_at(self, at_ns: int) -> None:
-        if self._alarm_ns is not None and self._alarm_ns <= at_ns:
-            return
-        with self._alarm:
-            if self._alarm_ns is None or at_ns < self._alarm_ns:
-                self._alarm_ns = at_ns
-                self._alarm.notify_all()
-
-    def _tick(self) -> None:
-        while not self._closed:
-            with self._alarm:
-                due_ns = self._alarm_ns
-                sleep_s = TICK_S if due_ns is None else (due_ns - self.steady_ns()) / 1e9
-                if sleep_s > 0 and self._alarm.wait(lasting(min(sleep_s, TICK_S))):
-                    continue  # an earlier alarm was set, or the hub closes
-                self._alarm_ns = self._deadline_ns = None
-            self._fire()
-            self._sound()
+            self._clock_thread.ring_at(self.steady_ns() + deadline_ns - self._log_clock.time_ns)
 
     def _fire(self) -> None:
         with self._writer:
             if self._closed:
                 return
+            self._deadline_ns = None  # the clock thread has forgotten it
             try:
                 self._hub.tick(self._log_time(), self.steady_ns())
                 self._set_alarm()
             except CortexError:
                 # The log cannot write now (a full disk): the deadlines stay. Try again soon.
-                self._ring_at(self.steady_ns() + RETRY_NS)
-            woken = self._hub.take_woken(self._wakes)
+                self._clock_thread.ring_at(self.steady_ns() + RETRY_NS)
+            woken = self._take_woken()
         self._wake(woken)
 
-    def _sound(self) -> None:
-        with self._alarm:
-            due, next_ns = self._alarms.due(self.steady_ns()), self._alarms.next_ns
-        for wake in due:
-            wake()
-        if next_ns is not None:
-            self._ring_at(next_ns)
+    def _take_woken(self) -> set[str]:
+        """Names of subscriptions to wake; the caller holds the writer's lock."""
+        woken = self._hub.take_woken(self._wakes)
+        for name, mark in self._marks if woken else ():
+            if name in woken:
+                mark()
+        return woken
 
     def _wake(self, subscriptions: set[str]) -> None:
         for name in subscriptions:

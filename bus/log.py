@@ -4,7 +4,7 @@ A hub asks the log for one thing at a time: one `write` is one transaction, one 
 Everything in a `Batch` is on disk together or not at all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -144,6 +144,10 @@ class Log(Protocol):
 
     def stream_version(self, stream: str) -> int:
         """The newest version of *stream*; 0 if it has none."""
+        ...
+
+    def stream_versions(self, streams: Sequence[str]) -> Mapping[str, int]:
+        """The same of each of *streams*, in one look: a hub asks for those of a batch."""
         ...
 
     def leaf_hashes(self, first: int, last: int) -> bytes:

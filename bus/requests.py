@@ -35,6 +35,7 @@ from .event import Draft, Recorded
 from .limits import NAME_BYTES, is_too_long
 
 LOOKED_AT = 4_096  # events that one page examines at most: this bounds its duration
+PASSED_BY = 10_000  # events after which those are woken, too, who see none: their cursors move
 Pair = tuple[str, str | None]  # topic, "family.*" or "*"; key, None for every key
 
 

@@ -84,6 +84,28 @@ class Vocabulary:
         cls = self._classes.get(topic)
         return cls.granted_by if cls is not None else ""
 
+    def key_in(self, topic: str, body: bytes) -> str | None:
+        """The key of the event of *topic* in *body*; None if it has none, or cannot be read."""
+        kind = self._kinds.get(topic)
+        if kind is None:
+            return None
+        try:
+            return kind[3](kind[0](body))[1]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def has_keys(self, pattern: str) -> bool:
+        """Whether some event of this topic, or of this family of topics, has a key."""
+        beginning = pattern[:-1] if pattern.endswith(".*") else None
+        if pattern.startswith(FOREIGN):
+            return True  # a program's own: nothing is known of them
+        keyed = (
+            topic
+            for topic, cls in self._classes.items()
+            if cls.routing is not None or cls.key is not Event.key
+        )
+        return any(t.startswith(beginning) if beginning else t == pattern for t in keyed)
+
     def check_pattern(self, pattern: str) -> None:
         """Refuse a topic, or a family of topics, that no event of this bus has.
 
@@ -104,8 +126,8 @@ class Vocabulary:
 
         Args:
             draft: The event to record.
-            made_of: The event that *draft* was made of, if the caller made it: then stream
-                and key of a known class need not be compared with the body.
+            made_of: The event that the caller made *draft* of, if it did: its stream and key
+                need not be compared with the body.
 
         Returns:
             Whether its stream or correlation contains a name that may be missing in its body.
@@ -127,16 +149,12 @@ class Vocabulary:
             raise EventTooLargeError(draft.topic, len(draft.body), BODY_BYTES)
         kind = self._kinds.get(draft.topic)
         if kind is None:
-            if not draft.topic.startswith(FOREIGN):
-                near = difflib.get_close_matches(draft.topic, self._classes, n=1)
-                raise TopicUnknownError(draft.topic, near[0] if near else None)
             self._check_foreign(draft)
             return True
         read, schema, ephemeral, placed = kind
         if draft.schema != schema:
-            raise EventInvalidError(
-                draft.topic, f"has schema {draft.schema}; this hub takes {schema}"
-            )
+            problem = f"has schema {draft.schema}; this hub takes {schema}"
+            raise EventInvalidError(draft.topic, problem)
         try:
             event = read(draft.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -171,7 +189,11 @@ class Vocabulary:
         return erased_event(self._classes[record.topic], record)
 
     def _check_foreign(self, draft: Draft) -> None:
+        """Refuse an event outside the vocabulary that is not a program's own and well-formed."""
         topic = draft.topic
+        if not topic.startswith(FOREIGN):
+            near = difflib.get_close_matches(topic, self._classes, n=1)
+            raise TopicUnknownError(topic, near[0] if near else None)
         if len(topic) > TOPIC_LENGTH or not _FOREIGN_TOPIC.fullmatch(topic):
             problem = (
                 "a program's own topic is x. and names between dots, as x.NAME.VERB, in "

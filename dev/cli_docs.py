@@ -15,12 +15,15 @@ import click
 import msgspec
 
 from cortex.runtime.admin import (
+    Fared,
+    ClearedDocument,
     EventLine,
     FoundProcess,
     InspectDocument,
     ProcessRow,
     ValidateDocument,
 )
+from cortex.runtime.cache import CacheStatistics, TierStatistics
 from cortex.runtime.context import (
     Epoch,
     FixedPart,
@@ -50,7 +53,6 @@ from cortex.runtime.executions.view import (
     Dialogue,
     ExecutionDocument,
     ExecutionSummary,
-    Fared,
     GateResult,
     LeftOut,
     ModelCall,
@@ -133,6 +135,8 @@ SHAPES: dict[str, tuple[str, Any]] = {
     "execution cancel": ("", ExecutionDocument),
     "execution finish": ("", ExecutionDocument),
     "execution rate": ("", ExecutionDocument),
+    "cache stats": ("", CacheStatistics),
+    "cache clear": ("", ClearedDocument),
     "context health": ("", Health),
     "prompt list": ("a list of", PromptRow),
     "prompt show": ("", PromptDocument),
@@ -156,8 +160,10 @@ DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     ActingDocument,
     ActingEndpoint,
     LogInside,
+    CacheStatistics,
     CompiledContext,
     Check,
+    ClearedDocument,
     DebugDocument,
     Dialogue,
     Diff,
@@ -206,6 +212,7 @@ DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     StateDocument,
     StateRow,
     StepReport,
+    TierStatistics,
     TraceDocument,
     ValidateDocument,
     WaitingPrompt,

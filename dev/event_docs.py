@@ -19,7 +19,7 @@ from cortex.bus import Ephemeral, Event, Query, personal_fields
 from cortex.bus.events import VOCABULARY
 
 PATH = Path(__file__).parents[1] / "docs" / "events.md"
-PAST = ("began", "ed", "given", "left", "lost", "unknown", "withdrawn")
+PAST = ("began", "ed", "given", "left", "lost", "unknown", "withdrawn", "undone", "redone", "forgotten")
 _FIELD = re.compile(r"    (\w+): ")  # as it stands in its class
 SERVING = ("execution", "trigger")  # streams of events that are about a subject, if any is
 KINDS = ("request", "fact", "ephemeral", "query")

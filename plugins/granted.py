@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from cortex.bus import FOREIGN, Draft, Pair
 from cortex.bus.events import GrantGiven, ModelInvoke
-from cortex.runtime.access import PUBLISH, READ, SUBSCRIBE, WORK, Permissions
+from cortex.runtime.access import PUBLISH, READ, SUBSCRIBE, WORK, Permissions, pair_of
 
 from .manifest import ASK_MODELS, FileWant, Manifest
 
@@ -34,7 +34,7 @@ class Granted(Struct, frozen=True):
             kind, _, what = part.partition(":")
             said.setdefault(kind, []).append(what)
         models = tuple(said.get("model", ()))
-        seen = [_pair(pattern) for pattern in said.get("subscribe", ())]
+        seen = [pair_of(pattern) for pattern in said.get("subscribe", ())]
         told = list(said.get("publish", ()))
         if models:
             told.append(ASK_MODELS)
@@ -51,8 +51,13 @@ class Granted(Struct, frozen=True):
             models=models,
         )
 
-    def permissions(self, client: str, names: Sequence[str] = ()) -> Permissions:
-        """What its *client*, which hosts the components *names*, may do with topics and keys."""
+    def permissions(
+        self, client: str, names: Sequence[str] = (), own: Sequence[str] = ()
+    ) -> Permissions:
+        """What its *client*, which hosts the components *names*, may do with topics and keys.
+
+        Of those components it may publish the topics *own* without a grant.
+        """
         return Permissions(
             client,
             {
@@ -61,6 +66,7 @@ class Granted(Struct, frozen=True):
             },
             names=names,
             workspaces=self.workspaces,
+            own=own,
         )
 
     def may_ask(self, draft: Draft) -> bool:
@@ -138,8 +144,3 @@ def _model_of(draft: Draft) -> str:
         return msgspec.msgpack.decode(draft.body, type=ModelInvoke).model
     except msgspec.DecodeError:
         return ""
-
-
-def _pair(pattern: str) -> Pair:
-    topic, keyed, key = pattern.partition("=")
-    return topic, key if keyed else None

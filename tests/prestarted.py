@@ -38,6 +38,7 @@ LAYERS = ("actors", "bus", "plugins", "runtime")
 PROGRAMS = ("__main__", "child", "host_process")  # modules that are programs
 HIGH = 200  # descriptors from here on are nobody's
 MOST_FDS = 8
+KILLED_S = 2.0  # until it is known that one has ended that was killed
 
 _POPEN = subprocess.Popen
 _STARTING = threading.Lock()
@@ -98,8 +99,14 @@ class Prestarted(subprocess.Popen[Any]):
     _made = ""
 
     def __del__(self, *known: Any, **more: Any) -> None:
-        """Say where it was started, if it runs on and nobody waits for it."""
+        """Say where it was started, if it runs on and nobody waits for it.
+
+        One that was killed ends soon, but who forked it tells so a moment later.
+        """
         if self._child_created and self.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.wait(KILLED_S)
+        if self._child_created and self.returncode is None:
             sys.stderr.write(f"nobody waited for a process that was started so:\n{self._made}")
         super().__del__(*known, **more)
 

@@ -41,6 +41,10 @@ from .definitions import Definitions, plain
 LARGEST_BYTES = 1 << 20  # the compiler reads no larger file
 
 
+# To submissions, and about what changed: it has folded them once it says them.
+ANSWERS = (ProcessCompiled, ProcessRejected, ProcessUnchanged, ProcessUnlinked, ProcessRetired)
+
+
 class AccessorSnapshot(msgspec.Struct, frozen=True):
     """The contents of a snapshot."""
 
@@ -49,12 +53,15 @@ class AccessorSnapshot(msgspec.Struct, frozen=True):
     submitted: dict[int, ProcessSubmit]
     answered: tuple[int, ProcessSubmit]
     position: int
+    handled: int  # all answers to events up to here are in it
+    read_through: int  # all answers that stand in the log up to here are in it
 
 
 class ProcessDefinitionAccessor(Component):
     """Compiles sources against the announcements of components, and reports on each file."""
 
-    recalls = 3
+    recalls = 4
+    folds_results = ANSWERS
 
     def __init__(self, blobs: Blobs, home: Home | None, config: Config | None = None) -> None:
         self._blobs = blobs
@@ -70,18 +77,18 @@ class ProcessDefinitionAccessor(Component):
         self._submitted: dict[int, ProcessSubmit] = {}  # recalled, and not applied yet, by position
         self._answered = 0, ProcessSubmit(sources={})  # the last one that was applied
         self._position = 0
-        self._restored = 0  # position up to which a snapshot contains all answers
-        self._recalled = 0  # position up to which earlier instances handled everything
+        self._handled = 0  # position of the newest event that was not only recalled
+        self._read_through = 0  # position of the newest answer that was recalled
 
     def recall(self, event: Event, delivery: Delivery) -> None:
         """Fold events before this start, without compiling."""
-        self._position = self._recalled = delivery.position
+        self._position = delivery.position
         if isinstance(event, ComponentAnnounced | ComponentWithdrawn | ToolListed):
             self._learn(event, delivery.source)
         elif isinstance(event, ProcessSubmit):
             self._submitted[delivery.position] = event
         elif not isinstance(event, KnowledgeIndex):  # its answers are its changes
-            self._fold_answer(event, delivery.causation or 0)
+            self._fold_answer(event, delivery)
 
     def snapshot(self) -> bytes:
         """Announcements, definitions, and recalled events that are not applied yet."""
@@ -91,6 +98,8 @@ class ProcessDefinitionAccessor(Component):
             self._submitted,
             self._answered,
             self._position,
+            self._handled,
+            self._read_through,
         )
         return msgspec.msgpack.encode(kept)
 
@@ -100,7 +109,11 @@ class ProcessDefinitionAccessor(Component):
         self._registry = kept.registry
         self._definitions.restore(kept.definitions)
         self._submitted, self._answered = dict(kept.submitted), kept.answered
-        self._position = self._recalled = self._restored = kept.position
+        self._position, self._handled, self._read_through = (
+            kept.position,
+            kept.handled,
+            kept.read_through,
+        )
 
     @on(ComponentAnnounced)
     @on(ComponentWithdrawn)
@@ -108,8 +121,7 @@ class ProcessDefinitionAccessor(Component):
         self, event: ComponentAnnounced | ComponentWithdrawn, delivery: Delivery
     ) -> Iterator[Output]:
         """Link again what the announcement may affect."""
-        self._position = delivery.position
-        self._catch_up()
+        self._begin(delivery)
         again = delivery.attempt > 1  # folded by an attempt that did not finish
         if (self._learn(event, delivery.source) or again) and self._has_sources():
             yield from self._relinked()
@@ -117,8 +129,7 @@ class ProcessDefinitionAccessor(Component):
     @on(ToolListed)
     def tools_listed(self, event: ToolListed, delivery: Delivery) -> Iterator[Output]:
         """Link processes that name tools again, if a server's tools have changed."""
-        self._position = delivery.position
-        self._catch_up()
+        self._begin(delivery)
         if (
             self._learn(event, delivery.source) or delivery.attempt > 1
         ) and self._definitions.sources:
@@ -127,8 +138,7 @@ class ProcessDefinitionAccessor(Component):
     @on(ProcessSubmit)
     def submit(self, event: ProcessSubmit, delivery: Delivery) -> Iterator[Output]:
         """Compile the files together with all accepted ones."""
-        self._position = delivery.position
-        self._catch_up()
+        self._begin(delivery)
         # Every submission must be answered: requests for executions wait for earlier submissions.
         yield from list(self._submit(event)) or [ProcessUnchanged(files=())]
 
@@ -171,8 +181,7 @@ class ProcessDefinitionAccessor(Component):
 
         The watcher of the files asks for this; the index of knowledge need not exist.
         """
-        self._position = delivery.position
-        self._catch_up()
+        self._begin(delivery)
         if self._has_sources():
             yield from self._relinked()
 
@@ -184,13 +193,11 @@ class ProcessDefinitionAccessor(Component):
     def settled(self, event: Event, delivery: Delivery) -> None:
         """Do nothing: the answers are its own; a recall finds them by this route.
 
-        An answer from before this start that was not read then is folded now; and so is a report
-        by another client about a file that could not be submitted.
+        But a report by another client about a file that could not be submitted is folded.
         """
-        self._position = delivery.position
-        cause = delivery.causation or 0
-        if cause <= self._recalled:
-            self._fold_answer(event, cause)
+        self._position = self._handled = delivery.position
+        if not delivery.causation:
+            self._definitions.fold(event)
 
     @on(ProcessList)
     def listed(self, event: ProcessList, delivery: Delivery) -> Iterator[Event]:
@@ -295,14 +302,22 @@ class ProcessDefinitionAccessor(Component):
             submitted, kept = self._answered[1].sources, self._definitions.sources
             self._definitions.drop([f for f in answer.files if submitted[f] != kept.get(f)])
 
-    def _fold_answer(self, event: Event, cause: int) -> None:
-        """Fold the answers to the event at position *cause*, unless a snapshot contains them."""
-        self._follow(cause, event)
-        if not cause or cause > self._restored:
+    def _fold_answer(self, event: Event, delivery: Delivery) -> None:
+        """While recalling, fold an answer, unless a snapshot contains it."""
+        cause = delivery.causation or 0
+        if not cause:
             self._definitions.fold(event)
+        elif cause > self._handled and delivery.position > self._read_through:
+            self._follow(cause, event)
+            self._definitions.fold(event)
+            self._read_through = delivery.position
+
+    def _begin(self, delivery: Delivery) -> None:
+        """Fold the rest of the past; from here on events are handled."""
+        self._position = self._handled = delivery.position
+        self._catch_up()
 
     def _catch_up(self) -> None:
-        """Fold the rest of the past; from here on events are handled."""
         if self._submitted:
             self._follow(max(self._submitted))
 

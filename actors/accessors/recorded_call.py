@@ -13,6 +13,8 @@ LARGEST_BYTES = 64 << 20  # of one record
 class RecordedCallAccessor(Component):
     """Repeats the answer that a request names; nothing is sent, and nothing happens."""
 
+    rests = True
+
     def __init__(self, log: Log, vocabulary: Vocabulary) -> None:
         self._log, self._vocabulary = log, vocabulary
 

@@ -10,6 +10,7 @@ from cortex.bus.events import ContextCompile, ModelFailed, ModelResponded
 from cortex.runtime.context import Budgets, Prompt
 from cortex.runtime.kernel import Config
 from cortex.runtime.models import (
+    AS_DEFAULT,
     TYPICAL,
     ModelDescription,
     Price,
@@ -20,6 +21,8 @@ from cortex.runtime.models import (
     that_choose,
     without_stand_ins,
 )
+
+from .directed import allowed_models, wanted_model
 
 NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
@@ -44,6 +47,7 @@ def choose(
 ) -> Selected | str:
     """The model for *asked*, or one line with the reason why there is none.
 
+    What people prohibited is not asked, and no substitute for a model answers in its place.
     The model of earlier turns is kept if it still fits. Models that *failed*, and others that share
     their endpoint, as far as that is known, are selected only if no others meet what the step
     needs; what it needs is the same for both. The maximum of the *call* is estimated from what
@@ -51,6 +55,9 @@ def choose(
     """
     call = call or _call(asked, config)
     models = without_stand_ins(models, asked.needs, config.models.default)
+    models, prohibited = allowed_models(asked, models)
+    if prohibited and not models:
+        return f"no model may answer: {'; '.join(prohibited)}"
     if asked.linked:  # towards a goal
         models = that_choose(models)
         if not models:
@@ -61,8 +68,14 @@ def choose(
         chosen = _select(asked, others, config, call)
         if isinstance(chosen, Selected):
             passed_over = (f"{name} {why}" for name, why in failed.items())
-            return msgspec.structs.replace(chosen, rejected=(*chosen.rejected, *passed_over))
-    return _select(asked, models, config, call)
+            return _with_rejected(chosen, (*passed_over, *prohibited))
+    return _with_rejected(_select(asked, models, config, call), prohibited)
+
+
+def _with_rejected(chosen: Selected | str, notes: Iterable[str]) -> Selected | str:
+    if isinstance(chosen, str):
+        return "; ".join((chosen, *notes))
+    return msgspec.structs.replace(chosen, rejected=(*chosen.rejected, *notes))
 
 
 def unreached(events: Iterable[Event], step_id: str) -> dict[str, str]:
@@ -114,18 +127,27 @@ def _select(
     pick = partial(
         select, models, needs, left=asked.left, call=call, tools=bool(asked.tools or asked.linked)
     )
-    if asked.model and asked.model not in unfit:
+    if asked.model and asked.model not in unfit and not _is_other_wanted(asked, models):
         kept = pick(asked.model)
         if isinstance(kept, Selected) and kept.model.name == asked.model:
             return msgspec.structs.replace(kept, because=KEPT.get(asked.model_by, KEPT[""]))
     again = asked.model in unfit
-    preferred = asked.model if again else config.models.default
+    wanted, directive = wanted_model(asked, models)
+    preferred = asked.model if again else wanted or config.models.default
     selected = pick(preferred, inferred=asked.inferred, unfit=unfit)
+    if isinstance(selected, Selected) and selected.because == AS_DEFAULT and preferred == wanted:
+        return msgspec.structs.replace(selected, because=directive)
     if again and isinstance(selected, Selected) and selected.model.name == asked.model:
         return msgspec.structs.replace(selected, because=ONCE_MORE)
     if isinstance(selected, str) and private:
         return f"{selected} ({asked.inferred_from.get('sensitivity', '')}: {LET_GO})"
     return selected
+
+
+def _is_other_wanted(asked: ContextCompile, models: Sequence[ModelDescription]) -> bool:
+    """Whether a person laid down, since the turns before, that another model is to be used."""
+    wanted, _ = wanted_model(asked, models)
+    return bool(wanted) and wanted != asked.model and not asked.model_by
 
 
 def unfit_for(asked: ContextCompile) -> tuple[str, ...]:

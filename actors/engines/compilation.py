@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,12 +19,14 @@ from cortex.bus.events import (
     ModelSelected,
     ToolListed,
 )
+from cortex.runtime.cache import Cache, preloading
 from cortex.runtime.context import (
     COMPILER,
     ContextRefusedError,
     EditNote,
     EditUnfitError,
     Inputs,
+    Item,
     ItemLinesError,
     ItemRepeatedError,
     Prefix,
@@ -35,14 +38,18 @@ from cortex.runtime.context import (
 from cortex.runtime.executions import choices
 from cortex.runtime.kernel import VERSION, Component, Config, Delivery, Home, Output, on
 from cortex.runtime.knowledge import KnowledgeError
-from cortex.runtime.log import Blobs
+from cortex.runtime.log import BlobError, Blobs
+from cortex.runtime.memory import MemoryStoreError, RecalledPackage
 from cortex.runtime.models import ModelDescription, Selected, announced_models
 from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.registry import Registry, ToolSpec, evolve
 from cortex.runtime.secrets import Mask
 
+from .carried import OF_RESULTS, carried_items, results_in
 from .choosing import OF_CALLS, choose, most_of, too_dear, unfit_for, unreached
 from .contexts import OF_PREFIXES, History, Streams, prefix_before, request_of, with_window
+from .directed import laid_down_for, offered
+from .memories import memories_in, memory_items
 from .offered import show_tools
 from .passages import found_items
 from .private import Private, users_folder
@@ -58,6 +65,7 @@ REFUSALS = (
     ItemLinesError,
     ItemRepeatedError,
     KnowledgeError,
+    MemoryStoreError,
 )
 
 CHOICES = 3  # of models whose prompt turns out to be too expensive
@@ -70,6 +78,7 @@ class _Made(NamedTuple):
     prompt: Prompt
     notes: tuple[str, ...]
     inputs: Inputs
+    packages: tuple[RecalledPackage, ...]  # of memory, that it may contain
 
 
 class CompilationEngine(Component):
@@ -90,11 +99,14 @@ class CompilationEngine(Component):
         history: History | None = None,
         vocabulary: Vocabulary = VOCABULARY,
         mask: Mask | None = None,
+        cache: Cache | None = None,
     ) -> None:
         self._blobs = blobs
         self._mask = mask or Mask()
         self._config = config
         self._home = home
+        self._cache = cache or Cache(None, config.cache)
+        self._preloading = preloading(self._cache)
         self._streams = Streams(history, vocabulary)
         # Not above: a runtime that runs this in another process needs no numpy.
         from cortex.runtime.context import ContextCompiler
@@ -102,6 +114,15 @@ class CompilationEngine(Component):
         self._new_compiler = ContextCompiler
         self._compilers: dict[str, ContextCompiler] = {}  # by encoding
         self._registry = Registry()
+
+    def on_start(self) -> None:
+        """Load what was used of late, beside the first prompts."""
+        self._preloading.start()
+
+    def on_stop(self) -> None:
+        """Record what was used."""
+        self._preloading.end()
+        self._cache.flush()
 
     def recall(self, event: Event, delivery: Delivery) -> None:
         """Fold announcements before this start."""
@@ -154,7 +175,8 @@ class CompilationEngine(Component):
         Raises:
             One of REFUSALS: Required material is missing or does not fit.
         """
-        failed, models = self._failed(event, delivery), announced_models(self._registry)
+        failed = self._failed(event, delivery)
+        models = announced_models(self._registry)
         selected = choose(event, models, self._config, failed)
         for _ in range(CHOICES):
             if isinstance(selected, str):
@@ -173,7 +195,13 @@ class CompilationEngine(Component):
             return False
         unbounded, failed = msgspec.structs.replace(event, left=None), self._failed(event, delivery)
         return isinstance(
-            choose(unbounded, announced_models(self._registry), self._config, failed), Selected
+            choose(
+                unbounded,
+                announced_models(self._registry),
+                self._config,
+                failed,
+            ),
+            Selected,
         )
 
     def _failed(self, event: ContextCompile, delivery: Delivery) -> dict[str, str]:
@@ -189,10 +217,13 @@ class CompilationEngine(Component):
             told = turns_of(before, event, self._blobs)
         home = self._home.path if self._home else None
         chosen = self._choices(event)
-        asked = (*event.tools, *(each.name for each in chosen))
-        tools = show_tools(asked, (*self._registry.tools, *chosen), told.enabled, home)
+        specs, entries, of_tools = offered(event, (*self._registry.tools, *chosen))
+        asked = (*entries, *(each.name for each in chosen if each in specs))
+        tools = show_tools(asked, specs, told.enabled, home, laid_down_for(event))
         found, of_found = found_items(event, self._blobs, counter_for(model.encoding).count)
-        material = (tools, told.turns, found, self._blobs)
+        remembered = memory_items(event, self._blobs, counter_for(model.encoding).count)
+        carried = self._carried(event, delivery)
+        material = (tools, told.turns, (*found, *remembered.items), self._blobs, carried)
         request, notes = request_of(event, model, self._config, *material)
         private = Private(self._home, event.execution_id, users_folder(), self._mask, event.tree)
         inputs = Inputs(
@@ -203,7 +234,8 @@ class CompilationEngine(Component):
             compiler=COMPILER,
         )
         prompt = self._compiler(model.encoding).compile(inputs.request, inputs.view)
-        return _Made(prompt, (*notes, *of_found), inputs)
+        all_notes = (*notes, *of_tools, *of_found, *remembered.notes)
+        return _Made(prompt, all_notes, inputs, remembered.packages)
 
     def _choices(self, event: ContextCompile) -> tuple[ToolSpec, ...]:
         """The actions that the model of a step with a goal may choose, from its linked process."""
@@ -211,6 +243,17 @@ class CompilationEngine(Component):
             return ()
         process = _READ(self._blobs.get(event.linked))
         return choices(process.step(event.step_id))
+
+    def _carried(self, event: ContextCompile, delivery: Delivery) -> list[Item]:
+        """The carried results, with what the log knows of them."""
+        if not event.carry:
+            return []
+        before = self._streams.recorded(event.stream(), OF_RESULTS, delivery.position)
+        results = results_in(before)
+        process = None
+        with suppress(BlobError):  # without it, only the positions are known
+            process = _READ(self._blobs.get(results.linked)) if results.linked else None
+        return carried_items(event.carry, results, process)
 
     def _prefix(self, event: ContextCompile, model: str, delivery: Delivery) -> Prefix:
         if event.turn == 0 and event.attempt == 1:
@@ -220,6 +263,7 @@ class CompilationEngine(Component):
 
     def _compiled(self, event: ContextCompile, made: _Made, selected: Selected) -> ContextCompiled:
         prompt, manifest, model = made.prompt, made.prompt.manifest, selected.model
+        memories, packages = memories_in(prompt, made.packages)
         return ContextCompiled(
             execution_id=event.execution_id,
             step_id=event.step_id,
@@ -248,6 +292,9 @@ class CompilationEngine(Component):
                 for edit in manifest.edits
                 if not edit.applied
             ),
+            memories=memories,
+            packages=packages,
+            directives=laid_down_for(event).digest,
         )
 
     def _keep(self, data: bytes) -> str:
@@ -258,7 +305,9 @@ class CompilationEngine(Component):
 
     def _compiler(self, encoding: str) -> "ContextCompiler":
         if encoding not in self._compilers:
-            self._compilers[encoding] = self._new_compiler(counter_for(encoding))
+            self._compilers[encoding] = self._new_compiler(
+                counter_for(encoding), artefacts=self._cache
+            )
         return self._compilers[encoding]
 
 

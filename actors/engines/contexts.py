@@ -1,6 +1,6 @@
 """The compiler's input for a step: its request, its material, and the previous prompt."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -21,7 +21,6 @@ from cortex.runtime.context import (
     PromptStep,
     Request,
     Turn,
-    items_of,
     read_inputs,
 )
 from cortex.runtime.executions import counted
@@ -30,6 +29,8 @@ from cortex.runtime.knowledge import read_document
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.models import ModelDescription, window_for
 
+from .carried import carried_items
+from .directed import lines_of
 from .failures import failure_items
 from .offered import ShownTools
 
@@ -55,6 +56,7 @@ def request_of(
     turns: tuple[Turn, ...] = (),
     found: tuple[Item, ...] = (),
     blobs: Blobs | None = None,
+    carried: Sequence[Item] | None = None,
 ) -> tuple[Request, tuple[str, ...]]:
     """The compiler's request for a step, and notes on what changed since its process was linked.
 
@@ -64,23 +66,18 @@ def request_of(
         KnowledgeError: A topic's file cannot be read.
     """
     knowledge, notes = _knowledge(asked, blobs)
-    carried = [item for step, result in asked.carry.items() for item in items_of(step, result)]
+    carried = carried_items(asked.carry) if carried is None else carried
     window = asked.budget.get("tokens") or config.context.window
     budgets = _budgets(asked.budget, config, window)
     effective = min(window or DEFAULT_WINDOW, int(model.window * WINDOW_SHARE))
     strategy = asked.strategy or config.context.strategy
     failures = failure_items(asked, (budgets or Budgets.scaled_to(effective)).history)
     request = Request(
-        step=PromptStep(
-            process=asked.process,
-            id=asked.step_id,
-            description=asked.description,
-            goal=asked.goal,
-            parameters={k: _shown(v) for k, v in asked.parameters.items() if _is_small(v)},
-        ),
+        step=_prompt_step(asked),
         window=model.window,
         persona=asked.persona or config.context.persona or PERSONA,
         instructions="\n".join(filter(None, (config.context.instructions, asked.instructions))),
+        directives=lines_of(asked),
         items=(*knowledge, *found, *carried, *_given(asked), *failures, *tools.items),
         carry=tuple(asked.carry),
         tools=tools.tools,
@@ -95,6 +92,16 @@ def request_of(
         edits=_edits(asked),
     )
     return request, (*notes, *tools.notes)
+
+
+def _prompt_step(asked: ContextCompile) -> PromptStep:
+    return PromptStep(
+        process=asked.process,
+        id=asked.step_id,
+        description=asked.description,
+        goal=asked.goal,
+        parameters={k: _shown(v) for k, v in asked.parameters.items() if _is_small(v)},
+    )
 
 
 def _knowledge(asked: ContextCompile, blobs: Blobs | None) -> tuple[list[Item], list[str]]:
@@ -243,7 +250,14 @@ class Streams:
 
         Answers from components that were not asked are left out.
         """
+        for _, event in self.recorded(stream, kinds, until):
+            yield event
+
+    def recorded(
+        self, stream: str, kinds: tuple[type[Event], ...], until: int
+    ) -> Iterator[tuple[int, Event]]:
+        """The same, each with its position in the log."""
         records = self._history(stream) if self._history is not None else ()
         before = takewhile(lambda record: record.position <= until, records)
-        for _, event in counted(before, self._vocabulary, kinds):
-            yield event
+        for record, event in counted(before, self._vocabulary, kinds):
+            yield record.position, event

@@ -6,10 +6,11 @@ from pathlib import Path
 import msgspec
 
 from cortex.runtime.context import Item, Tool
+from cortex.runtime.directives import NOTHING, InForce
+from cortex.runtime.executions import skills_to_use, steered, steering_notes
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.registry import ToolSpec
 from cortex.runtime.tools import (
-    Allowed,
     Shown,
     allowed,
     find_skills,
@@ -33,24 +34,30 @@ def show_tools(
     specs: tuple[ToolSpec, ...],
     enabled: Collection[str],
     home: Path | None,
+    laid_down: InForce = NOTHING,
 ) -> ShownTools:
-    """The parts for a step with the `tools:` *asked*, after *enabled* packs were enabled."""
+    """The parts for a step with the `tools:` *asked*, after *enabled* packs were enabled.
+
+    What people *laid_down* to use comes first.
+    """
     names = tuple(asked)
     if not names:
         return ShownTools()
     may = allowed(names, specs, find_skills(home) if home else ())
-    seen = shown(may, enabled)
+    packed = {spec.name for pack in may.packs().values() for spec in pack}
+    may = steered(may, laid_down)
+    seen = shown(may, (*skills_to_use(may, laid_down), *enabled))
     items, notes = _skills(seen)
     if seen.packs:
         items.insert(0, _packs(seen))
     missing = [f"no component or server offers the tool or pack {name}" for name in may.unknown]
-    return ShownTools(_tools(may, seen), tuple(items), (*missing, *notes))
+    notes = [*missing, *notes, *steering_notes(may, laid_down)]
+    return ShownTools(_tools(packed, seen), tuple(items), tuple(notes))
 
 
-def _tools(may: Allowed, seen: Shown) -> tuple[Tool, ...]:
-    packed = {spec.name for pack in may.packs().values() for spec in pack}
+def _tools(packed: Collection[str], seen: Shown) -> tuple[Tool, ...]:
     return tuple(
-        # A pack that a model enabled must not stop it by its size.
+        # A pack that a model enabled, or that is to be used, must not stop it by its size.
         Tool(**spec.shown(), must_include=spec.name not in packed)
         for spec in seen.tools
     )

@@ -20,6 +20,14 @@ from cortex.bus.events import (
     ContextCompiled,
     ContextEdit,
     ContextRefused,
+    DirectiveApplied,
+    DirectiveBranched,
+    DirectiveClarificationAsked,
+    DirectiveMerged,
+    DirectivePassed,
+    DirectivePinned,
+    DirectiveRedone,
+    DirectiveUndone,
     EffectIntended,
     EffectSettle,
     EffectUnknown,
@@ -41,6 +49,7 @@ from cortex.bus.events import (
     ExecutionStarted,
     GateEvaluated,
     KnowledgeRequested,
+    MemoryRequested,
     ModelFailed,
     ModelResponded,
     StepCompleted,
@@ -55,6 +64,8 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.access import root_of
+from cortex.runtime.directives import ENGINE as DIRECTIVES
+from cortex.runtime.directives import InForce, Ledgers
 from cortex.runtime.executions import (
     CHILD_FACTS,
     DECIDER,
@@ -76,6 +87,7 @@ from cortex.runtime.executions import (
     may_answer,
     observed,
     other_decider,
+    scopes_of,
     speaks_for,
     stood_at,
     take_back,
@@ -117,7 +129,23 @@ class ProcessExecutionEngine(Component):
         self._processes: OrderedDict[str, LinkedProcess] = OrderedDict()
         self._records: OrderedDict[tuple[str, int], RecordedCalls] = OrderedDict()
         self._registry: Registry | None = None  # read on first use
+        self._directives = Ledgers(history, blobs, vocabulary)
         self._handled = 0  # position of the newest event that was handled
+
+    @on(DirectiveApplied)
+    @on(DirectiveBranched)
+    @on(DirectiveClarificationAsked)
+    @on(DirectiveMerged)
+    @on(DirectivePassed)
+    @on(DirectivePinned)
+    @on(DirectiveRedone)
+    @on(DirectiveUndone)
+    def laid_down(self, event: Event, delivery: Delivery) -> None:
+        """Update what is in force."""
+        self._begin(delivery)
+        if delivery.source == DIRECTIVES:
+            self._directives.fold(event.key() or "", event, delivery.causation)
+        self._handled = delivery.position
 
     @on(ComponentAnnounced)
     @on(ComponentWithdrawn)
@@ -145,6 +173,7 @@ class ProcessExecutionEngine(Component):
                     self._offers(delivery),
                     self._serves(delivery),
                     self._recorded_calls(state, asked),
+                    self._in_force(delivery),
                 )
                 state, said = take_back(state, asked, reason, process, delivery, *there)
             self._keep([state])
@@ -175,6 +204,7 @@ class ProcessExecutionEngine(Component):
     @on(ExecutionStarted)
     @on(GateEvaluated)
     @on(KnowledgeRequested)
+    @on(MemoryRequested)
     @on(ModelFailed)
     @on(ModelResponded)
     @on(StepCompleted)
@@ -217,6 +247,7 @@ class ProcessExecutionEngine(Component):
             # Delivered again, so the results of the last time are not in the log.
             self._executions.clear()
             self._registry = None
+            self._directives.forget()
 
     def _parked(self, event: ComponentFailed, delivery: Delivery) -> Event | None:
         """The event of an execution that a component failed on."""
@@ -240,7 +271,8 @@ class ProcessExecutionEngine(Component):
             asked = asked_in_adhoc(event, self._history(event.stream()), self._vocabulary, serves)
             if not may_answer(state, event, asked, delivery.source):
                 return ignore(state, event, asked, delivery)
-        there = self._offers(delivery), serves, self._recorded_calls(state, event)
+        recorded = self._recorded_calls(state, event)
+        there = self._offers(delivery), serves, recorded, self._in_force(delivery)
         after, said = advance(state, event, process, delivery, *there)
         if after.adhoc and after is not state:
             action = observed(event, self._history(event.stream()), self._vocabulary)
@@ -269,6 +301,15 @@ class ProcessExecutionEngine(Component):
                 self._records.popitem(last=False)
         self._records.move_to_end(key)
         return recorded
+
+    def _in_force(self, delivery: Delivery) -> Callable[[Execution], InForce]:
+        """Looks up what people had laid down at the event that is handled."""
+
+        def found(state: Execution) -> InForce:
+            scopes = scopes_of(state, partial(self._load, position=delivery.position))
+            return self._directives.in_force(scopes, delivery.position)
+
+        return found
 
     def _offers(self, delivery: Delivery) -> Offers:
         """Looks up the tools that existed at the event that is handled."""

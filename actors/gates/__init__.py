@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .approved import Approved
     from .branch_clean import BranchClean
     from .command import Command
+    from .directives import DirectivesClarified, DirectivesHold
     from .preconditions import ExecutionContextExists, FileExists, ModelAvailable
     from .tests_pass import TestsPass
 
@@ -15,6 +16,8 @@ __all__ = [
     "Approved",
     "BranchClean",
     "Command",
+    "DirectivesClarified",
+    "DirectivesHold",
     "ExecutionContextExists",
     "FileExists",
     "ModelAvailable",

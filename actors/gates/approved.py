@@ -6,7 +6,7 @@ import msgspec
 
 from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import VOCABULARY, GateEvaluate
-from cortex.runtime.access import GRANTS, folded
+from cortex.runtime.access import GRANTS, grants_in
 from cortex.runtime.functions import GateStep, Verdict, gate
 from cortex.runtime.kernel import Component
 
@@ -62,6 +62,5 @@ class Approved(Component):
 
     def _asked_for(self, event: GateEvaluate) -> bool:
         """Whether the person who answers also requested the execution, even by a component."""
-        records = (r for r in self._history(GRANTS) if r.topic in self._vocabulary)
-        grants = folded(self._vocabulary.read(record) for record in records)
+        grants = grants_in(self._history(GRANTS), self._vocabulary)
         return grants.holds(event.by, event.requested_by)

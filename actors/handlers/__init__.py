@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .commit_and_push import CommitAndPush
     from .find_relevant_code import FindRelevantCode
     from .read_ci_log import ReadCiLog
+    from .reword_summary import RewordSummary
     from .run_tests import RunTests
     from .send_notification import SendNotification
     from .shell import Shell
@@ -21,6 +22,7 @@ __all__ = [
     "CommitAndPush",
     "FindRelevantCode",
     "ReadCiLog",
+    "RewordSummary",
     "RunTests",
     "SendNotification",
     "Shell",

@@ -3,7 +3,6 @@
 import hashlib
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -12,12 +11,11 @@ from cortex.bus.events import StepExecute
 from cortex.runtime.code import repair
 from cortex.runtime.code.programs import (
     EffectInterruptedError,
-    Effects,
     History,
     ProgramError,
     ProgramRefusedError,
+    Programs,
     Seconds,
-    Waiters,
     argv_of,
 )
 from cortex.runtime.code.repair import (
@@ -27,7 +25,7 @@ from cortex.runtime.code.repair import (
 )
 from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
 from cortex.runtime.isolation import interpreter
-from cortex.runtime.kernel import Component, Config, Home, key_names
+from cortex.runtime.kernel import Component, Config, Home
 from cortex.runtime.secrets import Mask
 
 from .shell import UNKEPT
@@ -93,21 +91,11 @@ class SendNotification(Component):
         history: History | None = None,
         mask: Mask | None = None,
     ) -> None:
-        self._mask = mask
-        self._allow = config.handlers.shell.allow
-        self._hidden = key_names(config)
-        self._named = config.programs.environment
-        # Without a home nothing outlives the runtime, so records of effects need not either.
-        self._passing = None if home else TemporaryDirectory(prefix="cortex-")
-        self._folder = (
-            Path(self._passing.name) if self._passing else Path(home.path if home else "")
-        )
-        self._waiters = Waiters(history)
+        self._programs = Programs(config, home, history, mask)
 
     def on_stop(self) -> None:
         """Remove everything if there is no home."""
-        if self._passing is not None:
-            self._passing.cleanup()
+        self._programs.close()
 
     @action("send_notification", effect="once", programs=["command", "webhook"])
     def execute(
@@ -121,7 +109,7 @@ class SendNotification(Component):
             asked = msgspec.structs.replace(asked, webhook_env=TEAM)
         again = asked.effect == "idempotent"
         lost = step.begun and not again
-        if lost and (not asked.command or self._passing is not None):
+        if lost and (not asked.command or not self._programs.are_kept):
             raise EffectUnknownError(UNKEPT if asked.command else UNHEARD)
         said = _notification(step.event, asked)
         try:
@@ -141,23 +129,22 @@ class SendNotification(Component):
     def _tell_program(
         self, step: ActionStep, asked: SendNotificationParameters, said: Notification
     ) -> SendNotificationResult:
-        event = step.event
-        argv = argv_of(asked.command, self._allow)
-        given = self._folder / "notifications" / f"{said.key}.json"
+        event, programs = step.event, self._programs
+        argv = argv_of(asked.command, programs.allow)
+        given = programs.folder / "notifications" / f"{said.key}.json"
         _keep(given, msgspec.json.encode(said, order="deterministic"))
         launch = interpreter("-S", "-c", _LAUNCH, str(given), *argv)
         timeout_s = min(asked.timeout_s, event.timeout_s)
-        effects = Effects(self._folder / "effects", self._mask)
-        folder = event.workspace or str(self._folder)
+        folder = event.workspace or str(programs.folder)
         try:
-            outcome = effects.run(
+            outcome = programs.effects.run(
                 step.effect_key(),
                 launch,
                 folder,
                 timeout_s,
-                passed=(*self._named, *asked.env),
-                hidden=self._hidden | {asked.secret_env},
-                wanted=self._waiters.wait_for(event, step.delivery),
+                passed=(*programs.named, *asked.env),
+                hidden=programs.hidden | {asked.secret_env},
+                wanted=programs.wait_for(event, step.delivery),
                 again=asked.effect == "idempotent",
             )
         finally:

@@ -1,23 +1,21 @@
 """The action `shell`: runs a program in the workspace, once."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
 from cortex.runtime.code.programs import (
     EffectInterruptedError,
-    Effects,
     History,
     ProgramError,
     ProgramOutcome,
+    Programs,
     Seconds,
-    Waiters,
     argv_of,
 )
 from cortex.runtime.code.repair import RepairError, work_tree
 from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
-from cortex.runtime.kernel import Component, Config, Home, Serves, key_names
+from cortex.runtime.kernel import Component, Config, Home, Serves
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
@@ -68,46 +66,38 @@ class Shell(Component):
         history: History | None = None,
         mask: Mask | None = None,
     ) -> None:
-        self._home = home
-        self._settings = config.handlers.shell
-        self._hidden = key_names(config)
-        self._named = config.programs.environment
-        self._blobs = blobs
-        # Without a home nothing outlives the runtime, so records of effects need not either.
-        self._passing = None if home else TemporaryDirectory(prefix="cortex-")
-        folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
-        self._effects = Effects(folder / "effects", mask)
-        self._waiters = Waiters(history)
+        self._home, self._blobs = home, blobs
+        self._effect = config.handlers.shell.effect
+        self._programs = Programs(config, home, history, mask)
 
     def on_start(self) -> None:
         """Remove records of old runs."""
-        self._effects.forget()
+        self._programs.effects.forget()
 
     def on_stop(self) -> None:
         """Remove everything if there is no home."""
-        if self._passing is not None:
-            self._passing.cleanup()
+        self._programs.close()
 
     @action("shell", effect="once")
     def execute(self, asked: ShellParameters, step: ActionStep) -> ShellResult:
         """Run it, or find out how it ended."""
-        event, again = step.event, self._settings.effect != "once"
-        if step.begun and self._passing is not None:
+        event, programs, again = step.event, self._programs, self._effect != "once"
+        if step.begun and not programs.are_kept:
             raise EffectUnknownError(UNKEPT)
-        timeout_s = min(asked.timeout_s or self._settings.timeout_s, event.timeout_s)
+        timeout_s = min(asked.timeout_s or programs.timeout_s, event.timeout_s)
         try:
             folder = str(Path(event.workspace or ".", asked.folder).absolute())
             if event.worktree:
                 folder = str(work_tree(self._home, event, asked.folder))
-            argv = argv_of(asked.run, self._settings.allow)
-            outcome = self._effects.run(
+            argv = argv_of(asked.run, programs.allow)
+            outcome = programs.effects.run(
                 step.effect_key(),
                 argv,
                 folder,
                 timeout_s,
-                passed=(*self._named, *asked.env),
-                hidden=self._hidden,
-                wanted=self._waiters.wait_for(event, step.delivery),
+                passed=(*programs.named, *asked.env),
+                hidden=programs.hidden,
+                wanted=programs.wait_for(event, step.delivery),
                 again=again,
             )
         except EffectInterruptedError as error:

@@ -5,19 +5,22 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .choosing import Chosen, Preferences, Refusal, for_request, for_trigger
+    from .cache_manager import CacheManager, topics_run
+    from .choosing import Chosen, Preferences, Refusal, for_trigger
     from .file_watch_manager import FileWatchManager
     from .files import Change, fitting, folders_of, received
     from .folder_watch import FolderWatch, KnowledgeWatchManager, ProcessWatchManager
+    from .gc_manager import GCManager
     from .process_manager import ProcessManager
-    from .schedules import Firing, firing, next_due_ns
+    from .schedules import firing, next_due_ns
 
 __all__ = [
+    "CacheManager",
     "Change",
     "Chosen",
     "FileWatchManager",
-    "Firing",
     "FolderWatch",
+    "GCManager",
     "KnowledgeWatchManager",
     "Preferences",
     "ProcessManager",
@@ -26,10 +29,10 @@ __all__ = [
     "firing",
     "fitting",
     "folders_of",
-    "for_request",
     "for_trigger",
     "next_due_ns",
     "received",
+    "topics_run",
 ]
 
 lazily(__name__)

@@ -8,7 +8,7 @@ from cortex.bus.events import (
     ExecutionRequest,
     StepPropose,
 )
-from cortex.runtime.access import GRANTS, OWNER, folded, person_of
+from cortex.runtime.access import GRANTS, OWNER, grants_in, person_of
 from cortex.runtime.processes import (
     LinkedProcess,
     ProcessTable,
@@ -56,8 +56,7 @@ class Goals:
         client = person_of(source)
         if client == OWNER:
             return ""
-        records = (r for r in self._history(GRANTS) if r.topic in self._vocabulary)
-        grants = folded(self._vocabulary.read(record) for record in records)
+        grants = grants_in(self._history(GRANTS), self._vocabulary)
         topic = StepPropose.topic_name()
         # A source that was never admitted is inside: the owner's own program, or a component.
         if not grants.knows(client) or grants.allows(client, PUBLISH, topic, now_ns):

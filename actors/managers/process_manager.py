@@ -61,7 +61,8 @@ class ManagerSnapshot(msgspec.Struct, frozen=True):
 class ProcessManager(Component):
     """Starts executions on compiled processes, or reports why not."""
 
-    recalls = 3
+    recalls = 4
+    folds_results = (ExecutionDeferred, TriggerUnmatched)
 
     def __init__(
         self,
@@ -89,8 +90,13 @@ class ProcessManager(Component):
 
     def recall(self, event: Event, delivery: Delivery) -> None:
         """Apply the compiler's events, and start what waited for them."""
-        self._catalogue.fold(event)
         match event:
+            case ProcessCompiled() | ProcessRetired():
+                self._enter(event)
+                self._waiting.answered(delivery.causation or 0, delivery.time_ns)
+            case ProcessUnlinked():
+                self._catalogue.fold(event)
+                self._waiting.answered(delivery.causation or 0, delivery.time_ns)
             case ProcessSubmit():
                 self._waiting.submit(event, delivery.position, delivery.time_ns)
             case ComponentFailed():
@@ -134,21 +140,29 @@ class ProcessManager(Component):
         self, event: ProcessCompiled | ProcessRetired, delivery: Delivery
     ) -> Iterator[Output]:
         """Add or remove the process, and arm its schedules."""
-        old = self._catalogue.table.get(event.name)
-        self._catalogue.fold(event)
-        new = self._catalogue.table.get(event.name)
-        for index, schedule in schedules.changed(old, new):
-            self._calendar.forget(schedules.deadline(event.name, index))
+        for index, schedule in self._enter(event):
             if schedule is None:
                 yield Forget(schedules.deadline(event.name, index))
             else:
                 trigger_id = delivery.new_id(index + 1)
                 now_ns = delivery.time_ns - self._calendar.ahead_ns
                 yield from self._rearmed(event.name, index, schedule, now_ns, trigger_id)
+        new = self._catalogue.table.get(event.name)
         if new is not None and isinstance(event, ProcessCompiled):
             yield from self._waiting.linked(new, delivery.time_ns)
             yield from self._unmatched.arrived(new, delivery.time_ns)
         yield from self.answered(event, delivery)
+
+    def _enter(
+        self, event: ProcessCompiled | ProcessRetired
+    ) -> list[tuple[int, ScheduleTrigger | None]]:
+        """Fold what the compiler said; returns the schedules that changed by it."""
+        old = self._catalogue.table.get(event.name)
+        self._catalogue.fold(event)
+        changed = [*schedules.changed(old, self._catalogue.table.get(event.name))]
+        for index, _ in changed:
+            self._calendar.forget(schedules.deadline(event.name, index))
+        return changed
 
     @on(LogClockJumped)
     def set_clock(self, event: LogClockJumped, delivery: Delivery) -> Iterator[Output]:

@@ -22,7 +22,7 @@ MOST = 1_000  # triggers that wait at a time
 MOST_BYTES = 16 << 20  # of all of them together
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldTrigger(msgspec.Struct, frozen=True):
     """A waiting trigger, and its publisher, as the hub authenticated it."""
 
     event: TriggerReceived
@@ -42,7 +42,7 @@ class Unmatched:
         self, history: Callable[[str], Iterator[Recorded]], vocabulary: Vocabulary, wait_s: float
     ) -> None:
         self._history, self._vocabulary, self._wait_s = history, vocabulary, wait_s
-        self._held: dict[str, Held] = {}  # by trigger
+        self._held: dict[str, HeldTrigger] = {}  # by trigger
 
     def refused(
         self, event: TriggerReceived, refusal: Refusal, delivery: Delivery
@@ -86,7 +86,7 @@ class Unmatched:
             if answers(process, held.event.fields):
                 yield _again(trigger_id, time_ns)
 
-    def open(self, event: TriggerWake | TriggerUnmatched) -> Held | None:
+    def open(self, event: TriggerWake | TriggerUnmatched) -> HeldTrigger | None:
         """The trigger, if it still waits according to the log."""
         held = self._held.get(event.trigger_id)
         if held is not None and self._read(event.stream()) is None:
@@ -94,7 +94,7 @@ class Unmatched:
             return None
         return held
 
-    def of_client(self, client: str) -> list[Held]:
+    def of_client(self, client: str) -> list[HeldTrigger]:
         """The waiting triggers of *client*."""
         return [held for held in self._held.values() if person_of(held.source) == client]
 
@@ -108,7 +108,9 @@ class Unmatched:
 
     def restore(self, snapshot: bytes) -> None:
         """Restore the state from `snapshot`."""
-        self._held = msgspec.msgpack.decode(snapshot, type=dict[str, Held]) if snapshot else {}
+        self._held = (
+            msgspec.msgpack.decode(snapshot, type=dict[str, HeldTrigger]) if snapshot else {}
+        )
 
     def _take_up(self, event: TriggerUnmatched) -> bool:
         if not event.waits_s or event.trigger_id in self._held:
@@ -118,9 +120,9 @@ class Unmatched:
             self._held[event.trigger_id] = held
         return held is not None
 
-    def _read(self, stream: str) -> Held | None:
+    def _read(self, stream: str) -> HeldTrigger | None:
         """The trigger in *stream*; None if the log has its end."""
-        found: Held | None = None
+        found: HeldTrigger | None = None
         for record in self._history(stream):
             event = self._vocabulary.read(record) if record.topic in self._vocabulary else None
             if isinstance(event, TriggerReceived):
@@ -138,8 +140,8 @@ class Unmatched:
         return sum(sizes, len(_ENCODE(event))) <= MOST_BYTES
 
 
-def _held(event: TriggerReceived, source: str) -> Held:
-    return Held(event, source, len(_ENCODE(event)))
+def _held(event: TriggerReceived, source: str) -> HeldTrigger:
+    return HeldTrigger(event, source, len(_ENCODE(event)))
 
 
 def forgotten(event: TriggerReceived) -> Forget:

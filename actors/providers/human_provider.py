@@ -33,6 +33,7 @@ class HumanProvider(Component):
     """
 
     recalls = 1  # the open questions
+    rests = True
 
     @classmethod
     def announces(cls, config: Config) -> tuple[Serves, ...]:

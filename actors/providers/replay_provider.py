@@ -35,6 +35,7 @@ TOPIC = ModelResponded.topic_name()
 class ReplayProvider(Component):
     """Returns the recorded answer to the same prompt; the next one if asked again."""
 
+    rests = True
     recalls = 1  # how often each prompt was asked, so that a restart continues there
 
     @classmethod

@@ -1,8 +1,6 @@
 """The tool that runs programs, in the worktree of an execution."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import msgspec
@@ -12,19 +10,18 @@ from cortex.bus import Event
 from cortex.bus.events import ToolCall
 from cortex.runtime.code.programs import (
     EffectInterruptedError,
-    Effects,
     History,
     ProgramError,
     ProgramOutcome,
     ProgramRefusedError,
+    Programs,
     ProgramTimeoutError,
     ProgramUnwantedError,
     Seconds,
-    Waiters,
     argv_of,
 )
 from cortex.runtime.functions import ToolStep
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
@@ -68,22 +65,14 @@ class CommandTools(Component):
         history: History | None = None,
         mask: Mask | None = None,
     ) -> None:
-        self._settings = config.handlers.shell
         self._again = config.tools.commands.effect != "once"
-        self._hidden = key_names(config)
-        self._named = config.programs.environment
         self._blobs = blobs
         self._places = Places(home, history)
-        # Without a home nothing outlives the runtime, so records of effects need not either.
-        self._passing = None if home else TemporaryDirectory(prefix="cortex-")
-        folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
-        self._effects = Effects(folder / "effects", mask)
-        self._waiters = Waiters(history)
+        self._programs = Programs(config, home, history, mask)
 
     def on_stop(self) -> None:
         """Remove everything if there is no home."""
-        if self._passing is not None:
-            self._passing.cleanup()
+        self._programs.close()
 
     @on(ToolCall, where={"provider": PROVIDER})
     def call(self, event: ToolCall, delivery: Delivery) -> Iterator[Event]:
@@ -93,26 +82,26 @@ class CommandTools(Component):
     @tool("run_command", provider=PROVIDER, effect="once")
     def run_command(self, asked: RunCommand, step: ToolStep) -> str:
         """Run a program and get its exit code and the end of what it said."""
-        event = step.event
-        if step.begun and self._passing is not None:
+        event, programs = step.event, self._programs
+        if step.begun and not programs.are_kept:
             raise ToolUnknownError("a worker without a home began it, and kept no record of it")
-        limit_s = min(self._settings.timeout_s, event.timeout_s)
+        limit_s = min(programs.timeout_s, event.timeout_s)
         timeout_s = min(asked.timeout_s or limit_s, limit_s)
         try:
-            argv = argv_of(asked.argv, self._settings.allow)
+            argv = argv_of(asked.argv, programs.allow)
         except ProgramRefusedError as error:
             raise ToolRefusedError(str(error)) from None
         place = self._places.make(event)
         folder = place.file(asked.folder or ".")
         try:
-            outcome = self._effects.run(
+            outcome = programs.effects.run(
                 step.effect_key(),
                 argv,
                 str(folder),
                 timeout_s,
-                passed=self._named,
-                hidden=self._hidden,
-                wanted=self._waiters.wait_for(event, step.delivery),
+                passed=programs.named,
+                hidden=programs.hidden,
+                wanted=programs.wait_for(event, step.delivery),
                 again=self._again,
             )
         except ProgramTimeoutError as error:

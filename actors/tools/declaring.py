@@ -86,9 +86,7 @@ def tool(
 
     def mark(function: Function) -> Function:
         signature = Signature.of(function, name, strict=True)
-        said = description or " ".join((function.__doc__ or "").partition("\n\n")[0].split())
-        if not said:
-            raise ComponentInvalidError(name, "is a tool without a docstring: say what it does")
+        said = description or _beginning_of_docstring(function, name)
         if signature.method and (not provider or function.__name__ != name):
             problem = "is a method: call it as the tool, and name the provider"
             raise ComponentInvalidError(name, problem)
@@ -105,6 +103,13 @@ def tool(
         return function
 
     return mark
+
+
+def _beginning_of_docstring(function: Callable[..., Any], name: str) -> str:
+    said = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+    if not said:
+        raise ComponentInvalidError(name, "is a tool without a docstring: say what it does")
+    return said
 
 
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..event import Event
+from .package import PackageUse
 
 
 class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
@@ -28,6 +29,7 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
         "verdict",
         "edits",
         "persona",
+        "directives",
     )
 
     execution_id: str
@@ -56,6 +58,8 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     strategy: str = ""  # "pre-assembled" or "just-in-time"; "" for the configuration's
     found: str = ""  # digest of the blob with the passages that the step's `find:` returned
     found_tokens: int | None = None  # limit of tokens for those passages; None for no limit
+    remembered: str = ""  # digest of the blob with the nodes that the step's `memory:` returned
+    remembered_tokens: int | None = None  # limit of tokens for those nodes; None for the default
     inferred: dict[str, Any] = {}  # inferred requirements on the model, beyond its `needs`
     inferred_from: dict[str, str] = {}  # why, by need
     unfit: tuple[str, ...] = ()  # models whose answer in this attempt was empty or did not fit
@@ -67,6 +71,8 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     new_edits: int = 0  # how many of those, the newest, the prompt must contain
     tree: str = ""  # the execution in whose work tree it works; "" for its own, if it has one
     persona: str = ""  # the model's persona in the process; "" for the configuration's
+    # What is in force: "kind" ("fact" or "policy"), "name", "value", "scope", "position".
+    directives: tuple[dict[str, Any], ...] = ()
     priced: bool = False  # whether the answer names the price, as for a what-if
     # Of a what-if, why it is that model: "record" or "named"; "" for that of the earlier turns.
     model_by: str = ""
@@ -102,6 +108,9 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
     notes: tuple[str, ...] = ()  # what the step asks for and was missing, or changed since
     # US dollars that the call may cost at most, if that was asked for; None: no price is known
     most: float | None = None
+    memories: tuple[str, ...] = ()  # ids of the nodes of memory that are in it
+    packages: tuple[PackageUse, ...] = ()  # that have some of those in one text
+    directives: str = ""  # digest of the directives that are in it; "" for none
 
 
 class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):

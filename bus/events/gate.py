@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..event import Event
-from .variation import RECORD
+from .execution import RECORD
 
 
 class GateEvaluate(Event, frozen=True, kw_only=True, tag="gate.evaluate"):

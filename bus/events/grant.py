@@ -22,6 +22,7 @@ class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
     limits: dict[str, int] = {}  # by key of [limits], if they differ from config.toml
     # Absolute folders: the client may request work only there. Empty: in any folder.
     workspaces: tuple[str, ...] = ()
+    directives: tuple[str, ...] = ()  # scopes in which a person lays down directives by it; or "*"
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant.revoked"):

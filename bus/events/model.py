@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..event import Ephemeral, Event
-from .variation import RECORD
+from .execution import RECORD
 
 
 class ModelSelected(Event, frozen=True, kw_only=True, tag="model.selected"):

@@ -5,15 +5,34 @@ held at that time is dropped when it would be handed out again.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ..event import Recorded, decode
 from ..limits import root_of
-from ..log import Log
+from ..log import Log, Work
 from ..policy import WorkPolicy
 from .hub_state import HubState
 
+if TYPE_CHECKING:
+    from .transaction import Transaction
+
 _PAGE = 256
 _LOOKED_AT = 4_096  # events of one stream: this bounds the time of one request
+
+
+def drop_cancelled(transaction: "Transaction", work: Work, record: Recorded) -> bool:
+    """End *work*, requested by *record*, if it is no longer wanted; return whether so."""
+    seen, policy = transaction.state.filters[work.subscription], transaction.policy
+    staged = transaction.records
+    if (
+        record.topic not in policy.cancellable
+        or not seen.names(record.topic, record.key)  # an observer still gets it
+        or transaction.version(record.stream) == record.version  # the stream has no later event
+        or not is_cancelled(policy, record, transaction.log, staged, work.subscription)
+    ):
+        return False
+    transaction.end((work.subscription, work.position))
+    return True
 
 
 def is_cancelled(

@@ -7,24 +7,22 @@ failed write leaves the hub as it was.
 """
 
 from collections.abc import Callable, Collection, Sequence
-
-import msgspec
+from functools import partial
 
 from ..access import Owners
 from ..epochs import Epochs, last_common
 from ..errors import CortexError, LogError, SubscriptionError, TailLostError
-from ..event import Draft, decode
-from ..events.log import CLOCK_STREAM, LogClockJumped
+from ..event import Draft
 from ..limits import Allowed, Limits
-from ..log import Batch, Log, Work
+from ..log import Batch, Log
 from ..policy import Plain, WorkPolicy
 from ..requests import (
+    PASSED_BY,
     Answer,
     Attempt,
     Claim,
     Claimed,
     Commit,
-    Done,
     Fetch,
     Finish,
     Once,
@@ -43,22 +41,23 @@ from ..requests import (
 )
 from ..subjects import Subjects
 from ..vocabulary import Vocabulary
-from . import idempotency
+from . import claiming, idempotency
 from .astray import mended_by_hub, put_back
 from .backlog import fill_up, route_on
 from .deadlines import Deadlines
-from .hub_state import HubState
-from .log_clock import Jump
+from .hub_state import HubState, Wakeups
+from .log_clock import Jump, recorded_ahead_ns
 from .lost import Losses, epoch_began, refuse_lost
 from .pages import Pages
 from .poison import PoisonTracking, StagedTries
+from .recording import RandomIds
 from .stalled import StalledWork
-from .transaction import Mask, Transaction
+from .standing_claims import fetch_leased
+from .subscribing import subscribe, unsubscribe
+from .transaction import Mask, Rules, Transaction
 from .withdrawal import DueRights
 
 VERSIONS_KEPT = 200_000  # streams whose version is cached; the log has all of them
-DRAWN, DRAWS = 8, 64  # random bytes for the ids of a transaction; transactions per draw
-FEW = 64  # a route that wakes at most this many subscriptions looks up each of them
 
 
 class Hub:
@@ -77,17 +76,15 @@ class Hub:
         self.vocabulary = vocabulary
         self.policy = policy  # what requests mean to the owner of this hub
         self._owners = owners
-        self._mask = mask  # removes from events what must not be recorded
-        self._subjects = subjects  # None: a subject is recorded as it is named
         self._log = log
-        self._entropy, self._drawn = entropy, b""
+        self._random = RandomIds(entropy)
         self._untold: list[Draft] = []  # events about the log, for the next transaction
         self._pages = Pages(log)
+        self._rules = Rules(log, vocabulary, self._pages.record, policy, owners, mask, subjects)
         self._skips: list[tuple[int, int]] = []  # jumps of the log's time: when, and by how much
         self._load(HubState.of(log))
         self._poison = PoisonTracking.of(self._state)
-        self._woken: set[str] = set()
-        self._wakes: dict[int, frozenset[str]] = {}  # subscriptions that a route wakes, by its id
+        self._wakeups = Wakeups()
         self.allowed: Allowed = lambda _: None  # no limits unless the owner sets them
         self.ready = Limits().waiting  # events in a work subscription of a client without limits
         self.torn = False  # a write was interrupted (Ctrl-C): only the log has its outcome
@@ -147,7 +144,7 @@ class Hub:
             self._settle(transaction)
         except CortexError:
             for (_, request), answer in zip(requests, answers, strict=True):
-                self._excuse(request, answer)
+                self._poison.excuse_answered(self._state, request, answer)
             raise
         return answers
 
@@ -159,7 +156,7 @@ class Hub:
         transaction = self._transaction(now_ns, steady_ns)
         steady_ns = now_ns if steady_ns is None else steady_ns
         lapsed = {n for n, q in self._state.queues.items() if q.mature(steady_ns)}
-        self._woken |= lapsed
+        self._wakeups.names |= lapsed
         self._stalled.lapsed(self._state, lapsed, steady_ns)
         due = self._deadlines.pop_due(now_ns)
         rights = DueRights(self._owners, self.vocabulary, now_ns)
@@ -168,13 +165,13 @@ class Hub:
                 transaction.fire(deadline, rights.granted(deadline))
             for denied in rights.denials():
                 transaction.tell(denied)
-            overdue = self._report_stalled(transaction, steady_ns)
+            overdue = self._stalled.report(self._state, transaction, self._pages.record)
             self._settle(transaction)
         except BaseException:
             self._deadlines.put_back(due)  # they are still pending on disk
             raise
         self._stalled.reported(overdue)
-        self._woken |= self._poison.lapse(steady_ns)
+        self._wakeups.names |= self._poison.lapse(steady_ns)
 
     def abandoned(self, subscriptions: Collection[str], steady_ns: int) -> None:
         """Check soon whether other workers take the work of a worker that is gone."""
@@ -218,10 +215,7 @@ class Hub:
 
     def ahead_ns(self) -> int:
         """How far the log's time was ahead of the clock at the newest jump that is recorded."""
-        version = self._log.stream_version(CLOCK_STREAM)
-        for data in self._log.read_stream(CLOCK_STREAM, version - 1, 1) if version else ():
-            return msgspec.msgpack.decode(decode(data).body, type=LogClockJumped).ahead_ns
-        return 0
+        return recorded_ahead_ns(self._log)
 
     def jumped(self, jump: Jump, now_ns: int) -> None:
         """Note that the clock was set; the next transaction records it.
@@ -232,13 +226,7 @@ class Hub:
         """
         if jump.skipped_ns:
             self._skips.append((now_ns - jump.skipped_ns, jump.skipped_ns))
-        told = LogClockJumped(
-            by_ns=jump.by_ns,
-            clock_ns=jump.clock_ns,
-            ahead_ns=jump.ahead_ns,
-            skipped_ns=jump.skipped_ns,
-        )
-        self._untold.append(Draft.of(told))
+        self._untold.append(Draft.of(jump.event()))
 
     def next_lapse_ns(self) -> int | None:
         """When the next lease or backoff ends, by the clock for leases and backoffs."""
@@ -269,24 +257,8 @@ class Hub:
         return standing.filter if standing else ()
 
     def take_woken(self, among: Collection[str] | None = None) -> set[str]:
-        """Names of subscriptions with something new since the last call.
-
-        Of a route that wakes many, only the names in *among*, if given, so that the number of the
-        others costs next to nothing.
-        """
-        woken, wakes = self._woken, self._wakes
-        if not (woken or wakes):
-            return set()
-        self._woken, self._wakes = set(), {}
-        for wake in wakes.values():
-            if among is None or len(wake) <= FEW:
-                woken |= wake
-            elif len(among) < len(wake):
-                # A list at once: another thread may begin to watch meanwhile.
-                woken.update(name for name in list(among) if name in wake)
-            else:
-                woken.update(name for name in wake if name in among)
-        return woken
+        """Names of subscriptions with something new since the last call; see `Wakeups.take`."""
+        return self._wakeups.take(among)
 
     def fetch(self, request: Fetch) -> Page:
         """The next page of an ordered subscription; thread-safe beside `handle`.
@@ -305,59 +277,24 @@ class Hub:
         return self._pages.page(request, seen, head, self._state.epoch)
 
     def fetch_leased(self, request: StandingClaim, steady_ns: int) -> Claimed | None:
-        """The work leased to a standing claim, if answering needs no write.
-
-        None if only `handle` can answer: nothing is leased, a lease is about to end, or the stream
-        of an event has newer events, so that the work may no longer be wanted.
-        """
-        claims, name = self._state.standing_claims, request.subscription
-        unfetched, queue = claims.leased.get(request.claimant), self._state.queues.get(name)
-        if unfetched is None or unfetched.subscription != name or queue is None or self.torn:
-            return None
-        long_enough_ns = steady_ns + request.lease_ns * 2 // 3
-        for lease in unfetched.leases:
-            record, work = lease.record, queue.get(lease.record.position)
-            if (
-                work is None
-                or work.epoch != lease.epoch
-                or work.not_before_ns < long_enough_ns
-                or self._state.versions.get(record.stream) != record.version
-            ):
-                return None
-        del claims.leased[request.claimant]
-        return Claimed(unfetched.leases)
+        """The work leased to a standing claim; None if only `handle` can answer."""
+        return None if self.torn else fetch_leased(self._state, request, steady_ns)
 
     def _transaction(
         self, now_ns: int, steady_ns: int | None, *, routing: bool = True
     ) -> Transaction:
         if self.torn:
-            before, state = self._state, HubState.of(self._log)
-            for name in before.passing:
-                state.stand(before.standings[name])
-            state.passing |= before.passing
-            state.count()
-            self._load(state)
+            self._load(self._state.read_again(self._log))
             self.torn = False
-        # Drawn in bulk: each draw is a system call, which lets another thread run.
-        if len(self._drawn) < DRAWN:
-            self._drawn = self._entropy(DRAWN * DRAWS)
-        random = int.from_bytes(self._drawn[:DRAWN], "big") >> 2
-        self._drawn = self._drawn[DRAWN:]
         steady_ns = now_ns if steady_ns is None else steady_ns
         transaction = Transaction(
             self._state,
             StagedTries(self._poison, steady_ns),
-            self._log,
-            self.vocabulary,
-            self._pages.record,
-            random,
+            self._random.next(),
             now_ns,
             steady_ns,
             self.allowed,
-            self.policy,
-            self._owners,
-            self._mask,
-            self._subjects,
+            self._rules,
         )
         if routing and self._state.full:  # before this batch appends newer events
             route_on(self._state, transaction, self.allowed, self.ready, self._pages.after)
@@ -365,21 +302,6 @@ class Hub:
             transaction.tell(draft)
             transaction.batch.told = True
         return transaction
-
-    def _report_stalled(self, transaction: Transaction, steady_ns: int) -> list[Work]:
-        """Stage reports of requests that no worker claims; return the work they are about."""
-        overdue = self._stalled.overdue(
-            self._state,
-            steady_ns,
-            lambda work: transaction.tries.must_wait((work.subscription, work.position)),
-        )
-        for work in overdue:
-            record = self._pages.record(work.position)
-            watched = record.topic == self.policy.watched
-            if watched and not transaction.drop_cancelled(work, record):
-                waited_s = max(0, transaction.time_ns - record.time_ns) / 1e9
-                transaction.report(record.topic, record.body, record.position, waited_s)
-        return overdue
 
     def _answer(self, transaction: Transaction, client: str, request: Request) -> Answer:
         try:
@@ -391,25 +313,25 @@ class Hub:
                 case Commit():
                     return transaction.commit(client, request)
                 case Finish():
-                    return transaction.finish(client, request)
+                    return claiming.finish(transaction, client, request)
                 case Publish():
                     return transaction.publish(client, request)
                 case StandingClaim():
-                    return transaction.standing_claim(request)
+                    return claiming.standing_claim(transaction, request)
                 case StandDown():
-                    return transaction.stand_down(request)
+                    return claiming.stand_down(transaction, request)
                 case Claim():
-                    return transaction.claim(request)
+                    return claiming.claim(transaction, request)
                 case Renew():
-                    return transaction.renew(request)
+                    return claiming.renew(transaction, request)
                 case Release():
-                    return transaction.release(request)
+                    return claiming.release(transaction, request)
                 case Attempt():
                     return transaction.attempt(request)
                 case Subscribe():
-                    return transaction.subscribe(request)
+                    return subscribe(transaction, request)
                 case Unsubscribe():
-                    return transaction.unsubscribe(request)
+                    return unsubscribe(transaction, request)
                 case Fetch():
                     return self.fetch(request)
                 case Withdraw():
@@ -427,25 +349,9 @@ class Hub:
         except CortexError as error:
             return Refused.of(error)
 
-    def _once(self, transaction: Transaction, client: str, request: Once) -> Done:
-        receipts = (transaction.batch.receipts, self._state.receipts)
-        done = idempotency.kept(client, request, *receipts)
-        if done is not None:
-            return done
-        answers = [
-            self._answer(transaction, source, each)
-            for source, requests in request.parts
-            for each in requests
-        ]
-        return idempotency.keep(client, request, answers, transaction.batch.receipts)
-
-    def _excuse(self, request: Request, answer: Answer) -> None:
-        if isinstance(request, Once) and isinstance(answer, Done):
-            each = (r for _, requests in request.parts for r in requests)
-            for inner, given in zip(each, answer.answers, strict=False):
-                self._excuse(inner, given)
-        elif not isinstance(answer, Refused):
-            self._poison.excuse(self._state, request)
+    def _once(self, transaction: Transaction, client: str, request: Once) -> Answer:
+        staged, answer = transaction.batch.receipts, partial(self._answer, transaction)
+        return idempotency.once(client, request, staged, self._state.receipts, answer)
 
     def _settle(self, transaction: Transaction) -> None:
         batch = transaction.batch
@@ -465,7 +371,7 @@ class Hub:
             fill_up(state, {name for name, _ in batch.work}, self.allowed, self.ready)
         if transaction.tally.counts:
             state.tally.take(transaction.tally)
-        self._woken |= self._poison.settle(transaction.tries, batch.dropped)
+        self._wakeups.names |= self._poison.settle(transaction.tries, batch.dropped)
         for standing in transaction.passing.values():
             state.stand(standing)
             state.passing.add(standing.name)
@@ -478,11 +384,14 @@ class Hub:
                 state.versions.clear()
             state.versions.update(transaction.versions)
             self._pages.extend(transaction.records)
+            if transaction.head // PASSED_BY > state.head // PASSED_BY:
+                # A cursor that never moves is a long way to go after a kill.
+                self._wakeups.names |= state.ordered()
             state.head = transaction.head
         if transaction.offered:
             self._stalled.offered(transaction.offered, transaction.steady_ns)
         if transaction.ephemeral:
             self._pages.pass_by(transaction.ephemeral)
-        self._woken |= transaction.woken
-        self._wakes.update(transaction.wakes)
+        self._wakeups.names |= transaction.woken
+        self._wakeups.routes.update(transaction.wakes)
         self.torn = False

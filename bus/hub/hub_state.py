@@ -1,6 +1,6 @@
 """The hub's state in memory; it changes only after a write succeeded."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Self
 
 import msgspec
@@ -16,6 +16,7 @@ from .queue import WorkQueue
 from .standing_claims import StandingClaims
 
 ROUTES_KEPT = 20_000  # (topic, key) pairs; plugins may use any number of keys
+FEW = 64  # a route that wakes at most this many subscriptions looks up each of them
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -85,6 +86,15 @@ class HubState(msgspec.Struct):
         state.count()
         return state
 
+    def read_again(self, log: Log) -> "HubState":
+        """The state as *log* has it now, with the subscriptions that are not on disk."""
+        state = HubState.of(log)
+        for name in self.passing:
+            state.stand(self.standings[name])
+        state.passing |= self.passing
+        state.count()
+        return state
+
     def count(self) -> None:
         """Count again what the hub keeps for each client."""
         kept = self.standings.values(), self.deadlines.values(), self.receipts.values()
@@ -114,6 +124,10 @@ class HubState(msgspec.Struct):
             found = Route(frozenset(wake), work, named)
             self.routes[topic, key] = found
         return found
+
+    def ordered(self) -> set[str]:
+        """Names of the ordered subscriptions."""
+        return {name for name, standing in self.standings.items() if standing.kind == "ordered"}
 
     def settle(self, batch: Batch) -> None:
         """Apply a transaction that is on disk."""
@@ -173,3 +187,32 @@ def tally_of(
         if not is_lane(receipt.client):
             tally.add("receipts", receipt.client)
     return tally
+
+
+class Wakeups:
+    """Names of subscriptions, one by one or by the routes of events."""
+
+    __slots__ = ("names", "routes")
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.routes: dict[int, frozenset[str]] = {}  # subscriptions that a route wakes, by its id
+
+    def take(self, among: Collection[str] | None = None) -> set[str]:
+        """Remove and return the names; of a route that wakes many, only those in *among*.
+
+        So the number of the others costs next to nothing. None: all.
+        """
+        woken, routes = self.names, self.routes
+        if not (woken or routes):
+            return set()
+        self.names, self.routes = set(), {}
+        for wake in routes.values():
+            if among is None or len(wake) <= FEW:
+                woken |= wake
+            elif len(among) < len(wake):
+                # A list at once: another thread may begin to watch meanwhile.
+                woken.update(name for name in list(among) if name in wake)
+            else:
+                woken.update(name for name in wake if name in among)
+        return woken

@@ -1,17 +1,43 @@
 """Makes repeated requests from a wire safe: done once, then answered with the same answers."""
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
 import msgspec
 
 from ..errors import OutcomeUnknownError
 from ..limits import root_of
 from ..log import Receipt
-from ..requests import Answer, Appended, Attempted, Done, Once, Refused, Subscribed
+from ..requests import Answer, Appended, Attempted, Done, Once, Refused, Request, Subscribed
 
 LANES = 1_024  # receipts per client; two processes of one client rarely share one
 LANE = "/~"  # precedes the lane's number in the name of its receipt
 TAG_SHIFT = 32
+
+
+def once(
+    client: str,
+    request: Once,
+    staged: MutableMapping[str, Receipt],
+    known: Mapping[str, Receipt],
+    answer: Callable[[str, Request], Answer],
+) -> Done:
+    """Do what *request* holds, unless it was done before; return its answers.
+
+    Args:
+        client: Who asks.
+        request: Requests, each with its source.
+        staged: Receipts of the transaction.
+        known: Receipts of earlier ones.
+        answer: Answers one request of a source.
+
+    Raises:
+        OutcomeUnknownError: As `kept`.
+    """
+    done = kept(client, request, staged, known)
+    if done is not None:
+        return done
+    answers = [answer(source, each) for source, requests in request.parts for each in requests]
+    return keep(client, request, answers, staged)
 
 
 def kept(

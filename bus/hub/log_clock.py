@@ -8,6 +8,10 @@ time follows; the clock reports how much of that did not pass, so that durations
 
 import msgspec
 
+from ..event import decode
+from ..events.log import CLOCK_STREAM, LogClockJumped
+from ..log import Log
+
 # Smaller steps are normal clock synchronisation: the log's time waits, or catches up.
 JUMP_NS = 2_000_000_000
 
@@ -19,6 +23,23 @@ class Jump(msgspec.Struct, frozen=True):
     clock_ns: int  # the clock after the jump, UTC nanoseconds
     ahead_ns: int  # how far the log's time is ahead of the clock after the jump
     skipped_ns: int  # how much of the log's jump was not real time
+
+    def event(self) -> LogClockJumped:
+        """What the log records of it."""
+        return LogClockJumped(
+            by_ns=self.by_ns,
+            clock_ns=self.clock_ns,
+            ahead_ns=self.ahead_ns,
+            skipped_ns=self.skipped_ns,
+        )
+
+
+def recorded_ahead_ns(log: Log) -> int:
+    """How far the log's time was ahead of the clock at the newest jump that *log* has; 0: none."""
+    version = log.stream_version(CLOCK_STREAM)
+    for data in log.read_stream(CLOCK_STREAM, version - 1, 1) if version else ():
+        return msgspec.msgpack.decode(decode(data).body, type=LogClockJumped).ahead_ns
+    return 0
 
 
 def clock_behind_ns(newest_ns: int, clock_ns: int) -> int:

@@ -10,7 +10,7 @@ from typing import Self
 import msgspec
 
 from ..log import Batch
-from ..requests import Commit, Finish, Request
+from ..requests import Answer, Commit, Done, Finish, Once, Refused, Request
 from .hub_state import HubState
 
 Key = tuple[str, int]  # subscription and position; 0 for the event after an ordered cursor
@@ -79,6 +79,15 @@ class PoisonTracking:
                 attempts = work.attempts
         if attempts > self.fallen.get(key, 0):  # this attempt was counted
             self.free.add(key)
+
+    def excuse_answered(self, state: HubState, request: Request, answer: Answer) -> None:
+        """Likewise for a request, or those of a frame, that would have been answered so."""
+        if isinstance(request, Once) and isinstance(answer, Done):
+            each = (r for _, requests in request.parts for r in requests)
+            for inner, given in zip(each, answer.answers, strict=False):
+                self.excuse_answered(state, inner, given)
+        elif not isinstance(answer, Refused):
+            self.excuse(state, request)
 
     def forgive(self, state: HubState, batch: Batch) -> None:
         """Undo the counts since the hub opened: it shuts down cleanly."""

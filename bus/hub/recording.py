@@ -10,8 +10,30 @@ from ..event import FORMAT, Draft, Recorded
 
 NAMES = ("topic", "stream", "key", "correlation", "subject")
 
+DRAWN, DRAWS = 8, 64  # random bytes for the ids of a transaction; transactions per draw
+
 _ENCODE = msgspec.msgpack.Encoder().encode
 _PACK = struct.Struct(">QQ").pack
+
+
+class RandomIds:
+    """Random numbers for ids, one for each transaction.
+
+    Args:
+        entropy: Gives so many random bytes.
+    """
+
+    def __init__(self, entropy: Callable[[int], bytes]) -> None:
+        self._entropy, self._drawn = entropy, b""
+
+    def next(self) -> int:
+        """The next 62 bits."""
+        # Drawn in bulk: each draw is a system call, which lets another thread run.
+        if len(self._drawn) < DRAWN:
+            self._drawn = self._entropy(DRAWN * DRAWS)
+        random = int.from_bytes(self._drawn[:DRAWN], "big") >> 2
+        self._drawn = self._drawn[DRAWN:]
+        return random
 
 
 def refuse_secret_names(

@@ -8,12 +8,18 @@ to be gone, the check comes soon.
 """
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..event import Recorded
 from ..log import SubscriptionState, Work
 from ..policy import WorkPolicy
+from .cancellation import drop_cancelled
 from .hub_state import HubState
+
+if TYPE_CHECKING:
+    from .transaction import Transaction
 
 LOOK_NS = 5_000_000_000  # between two checks; a report comes after one to two of them
 SOON_NS = 1_000_000_000  # before reporting work of a lost worker that no other worker took
@@ -71,6 +77,30 @@ class StalledWork:
         for name in [name for name, look in self._looks.items() if look.due_ns <= now_ns]:
             found += self._look(state, name, now_ns, waits)
         return found
+
+    def report(
+        self, state: HubState, transaction: "Transaction", record: Callable[[int], Recorded]
+    ) -> list[Work]:
+        """Stage reports of requests that no worker claims; return the work they are about.
+
+        Args:
+            state: The queues, with lapsed leases already matured.
+            transaction: Gets the reports.
+            record: The event at a position.
+        """
+        tries = transaction.tries
+        overdue = self.overdue(
+            state,
+            transaction.steady_ns,
+            lambda work: tries.must_wait((work.subscription, work.position)),
+        )
+        for work in overdue:
+            asked = record(work.position)
+            watched = asked.topic == transaction.watched
+            if watched and not drop_cancelled(transaction, work, asked):
+                waited_s = max(0, transaction.time_ns - asked.time_ns) / 1e9
+                transaction.report(asked.topic, asked.body, asked.position, waited_s)
+        return overdue
 
     def reported(self, works: Iterable[Work]) -> None:
         """These were reported."""

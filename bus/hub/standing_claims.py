@@ -6,10 +6,14 @@ worker is answered from memory. Lease, epoch and attempt are on disk like any ot
 """
 
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..requests import Lease, StandingClaim
+from ..requests import Claimed, Lease, StandingClaim
+
+if TYPE_CHECKING:
+    from .hub_state import HubState
 
 
 class Unfetched(msgspec.Struct, frozen=True):
@@ -93,3 +97,27 @@ class StagedClaims:
             self._standing.leased[claimant] = unfetched
         for claim in self._made.values():
             self._standing.add(claim)
+
+
+def fetch_leased(state: "HubState", request: StandingClaim, steady_ns: int) -> Claimed | None:
+    """Take the work leased to a standing claim, if answering needs no write.
+
+    None if nothing is leased, a lease is about to end, or the stream of an event has newer events,
+    so that the work may no longer be wanted.
+    """
+    claims, name = state.standing_claims, request.subscription
+    unfetched, queue = claims.leased.get(request.claimant), state.queues.get(name)
+    if unfetched is None or unfetched.subscription != name or queue is None:
+        return None
+    long_enough_ns = steady_ns + request.lease_ns * 2 // 3
+    for lease in unfetched.leases:
+        record, work = lease.record, queue.get(lease.record.position)
+        if (
+            work is None
+            or work.epoch != lease.epoch
+            or work.not_before_ns < long_enough_ns
+            or state.versions.get(record.stream) != record.version
+        ):
+            return None
+    del claims.leased[request.claimant]
+    return Claimed(unfetched.leases)

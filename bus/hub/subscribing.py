@@ -1,16 +1,72 @@
-"""The initial position of a subscription that is made or taken up again."""
+"""Subscriptions in a transaction: made, taken up again, removed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import SubscriptionError
+from ..filter import Filter
 from ..limits import NAME_BYTES, is_too_long
-from ..log import SubscriptionState
-from ..requests import Subscribe
+from ..log import SubscriptionState, last_before
+from ..requests import Answer, Appended, Subscribe, Subscribed, Unsubscribe
+
+if TYPE_CHECKING:
+    from .transaction import Transaction
 
 POSITION_DIGITS = 19  # of the largest that a log can hold
+
+
+def subscribe(transaction: "Transaction", request: Subscribe) -> Answer:
+    """Make a subscription or take one up."""
+    check_kind(request)
+    before = transaction.find(request.name)
+    passing = transaction.is_passing(request.name)
+    if before is None:
+        standing = made(
+            request, transaction.head, partial(last_before, transaction.log, transaction.state.head)
+        )
+        transaction.tally.refuse_over(request.name, "subscriptions", 1)
+    else:
+        standing = taken_up(request, before, passing=passing)
+    pairs = len(request.filter) - (len(before.filter) if before else 0)
+    transaction.tally.refuse_over(request.name, "filters", pairs)
+    transaction.tally.add("subscriptions", request.name, before is None)
+    transaction.tally.add("filters", request.name, pairs)
+    if not request.lasting:
+        transaction.passing[request.name] = standing
+    elif standing != before:
+        transaction.batch.standings[request.name] = standing
+        if standing.kind == "work":
+            transaction.remade[request.name] = Filter(standing.filter)
+    return Subscribed(standing.cursor, transaction.head, standing.attempts, transaction.state.epoch)
+
+
+def unsubscribe(transaction: "Transaction", request: Unsubscribe) -> Answer:
+    """Remove a subscription."""
+    if transaction.find(request.name) is None:
+        raise SubscriptionError(request.name, "is not known: nothing to remove")
+    drop(transaction, (request.name,))
+    return Appended()
+
+
+def drop(transaction: "Transaction", names: Collection[str]) -> None:
+    """Remove existing subscriptions, with their waiting work."""
+    for name in names:
+        standing = transaction.find(name)
+        if standing is not None:
+            transaction.tally.add("subscriptions", name, -1)
+            transaction.tally.add("filters", name, -len(standing.filter))
+        transaction.passing.pop(name, None)
+        transaction.batch.standings.pop(name, None)
+        transaction.tries.drop(name)
+        transaction.remade[name] = None
+    transaction.batch.work = {
+        key: w for key, w in transaction.batch.work.items() if key[0] not in names
+    }
+    transaction.batch.dropped += names
 
 
 def check_kind(request: Subscribe) -> None:

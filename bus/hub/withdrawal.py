@@ -33,7 +33,7 @@ class DueRights:
 
     def __init__(self, owners: Owners | None, vocabulary: Vocabulary, now_ns: int) -> None:
         self._owners, self._vocabulary, self._now_ns = owners, vocabulary, now_ns
-        self._found: dict[tuple[str, str, str], bool] = {}
+        self._found: dict[tuple[str, str, str, str | None], bool] = {}
         self._dropped: Counter[tuple[str, str, str]] = Counter()  # by client, verb and topic
 
     def granted(self, deadline: Deadline) -> Draft | None:
@@ -42,18 +42,18 @@ class DueRights:
         verb = self._vocabulary.granted_by(draft.topic) if draft.key else ""
         about = (draft.key or "") if verb else draft.topic
         verb = verb or "publish"
-        if self._may(draft.owner, verb, about):
+        if self._may(draft.owner, verb, about, draft.key):
             return draft
         self._dropped[root_of(draft.owner), verb, about[:SHOWN]] += 1
         return None
 
-    def _may(self, owner: str, verb: str, about: str) -> bool:
+    def _may(self, owner: str, verb: str, about: str, key: str | None) -> bool:
         if self._owners is None:
             return True
-        found = self._found.get((owner, verb, about))
+        found = self._found.get((owner, verb, about, key))
         if found is None:  # asked once for all deadlines that are due together
-            found = self._owners.may(owner, verb, about, self._now_ns)
-            self._found[owner, verb, about] = found
+            found = self._owners.may(owner, verb, about, self._now_ns, key)
+            self._found[owner, verb, about, key] = found
         return found
 
     def denials(self) -> Iterator[Draft]:

@@ -6,11 +6,8 @@ from ..lazy import lazily
 
 if TYPE_CHECKING:
     from .client.connecting import connect
-    from .client.reading import RemoteLog
     from .client.remote import AWAY_S, RemoteHub
-    from .client.remote_blobs import BlobAwayError, RemoteBlobs
     from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
-    from .server.blobs import BLOB_BYTES
     from .server.connected_client import Connected
     from .server.inside import HubInside
     from .server.server import HubServer
@@ -21,19 +18,15 @@ else:
 
 __all__ = [
     "AWAY_S",
-    "BLOB_BYTES",
     "FRAME_BYTES",
     "PAGE_BYTES",
     "VERSIONS",
     "WAIT_S",
     "Address",
-    "BlobAwayError",
     "Connected",
     "HubInside",
     "HubServer",
-    "RemoteBlobs",
     "RemoteHub",
-    "RemoteLog",
     "ServerTls",
     "connect",
     "is_loopback",

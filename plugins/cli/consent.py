@@ -109,15 +109,7 @@ def again(
     """
     found = installed_as(before.plugin)
     found.check_loaded(before)
-    failed = f"plugin {before.plugin} cannot be loaded"
-    if at_work:
-        failed = f"plugin {before.plugin} was not reloaded, and the loaded version continues"
-    try:
-        described = looked_at(found, home, unconfined=not before.confined, logged=True)
-    except PluginSilentError as error:
-        raise PluginRefusedError(f"{failed}: it {error.problem}") from error
-    if described.problems:
-        raise PluginRefusedError(f"{failed}: {'; '.join(described.problems)}")
+    described = _described(found, home, before, at_work=at_work)
     manifest = described.manifest
     kept = [part for part in manifest.parts() if part in before.granted]
     known = (*before.granted, *before.denied)
@@ -140,3 +132,16 @@ def again(
         unconfined=not before.confined,
         start=before.start,
     )
+
+
+def _described(found: Installed, home: Home, before: PluginLoad, *, at_work: bool) -> Description:
+    failed = f"plugin {before.plugin} cannot be loaded"
+    if at_work:
+        failed = f"plugin {before.plugin} was not reloaded, and the loaded version continues"
+    try:
+        described = looked_at(found, home, unconfined=not before.confined, logged=True)
+    except PluginSilentError as error:
+        raise PluginRefusedError(f"{failed}: it {error.problem}") from error
+    if described.problems:
+        raise PluginRefusedError(f"{failed}: {'; '.join(described.problems)}")
+    return described

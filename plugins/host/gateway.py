@@ -27,18 +27,15 @@ from cortex.bus import (
     Subscribe,
     Throttle,
     Withdraw,
+    root_of,
 )
-from cortex.bus.events import ComponentFailed, ComponentRetry, EffectIntended, EffectUnknown
+from cortex.bus.events import ComponentFailed, ComponentRetry
 from cortex.runtime.access import PUBLISH, SUBSCRIBE, Authorizer, Permissions
 
 from ..granted import Granted, client_of, may_answer
 
 RETRY = ComponentRetry.topic_name()
 PARKED = ComponentFailed.topic_name()  # with which a feed gives up an event, its own affair
-# Of its components alone: what it gives up, and the effects that it begins or lost sight of.
-OWN_AFFAIRS = frozenset(
-    (PARKED, EffectIntended.topic_name(), EffectUnknown.topic_name()),
-)
 SAYING = (Publish, Commit, Finish, Subscribe)  # requests that a grant is about
 Deny = Callable[[str, str, int], None]  # plugin, part, times
 
@@ -52,7 +49,7 @@ class Pass:
         self.plugin, self.client = plugin, client_of(plugin)
         self.token, self.granted = token, granted
         self.names = tuple(sorted(names))  # of its components
-        self.permissions = granted.permissions(self.client, names)
+        self.permissions = granted.permissions(self.client, names, own=(PARKED,))
         self.rate = Rate(rate)
         self.metering = threading.Lock()
         self.flooded: Callable[[], None] = lambda: None
@@ -64,11 +61,10 @@ class Pass:
         return own or self.permissions.allows_key(SUBSCRIBE, topic, key)
 
     def may_publish(self, draft: Draft) -> bool:
-        """Whether it may say this: what it was granted, and what its own components go through."""
-        about = draft.stream.partition("/")[2] if draft.topic == PARKED else draft.key or ""
-        if draft.topic in OWN_AFFAIRS and self.permissions.holds(about):
-            return True
-        return self.permissions.allows(PUBLISH, draft.topic) and self.granted.may_ask(draft)
+        """Whether it may say this, by topic allowed already: of its own components, its models."""
+        if draft.topic == PARKED and not self.permissions.allows_key(PUBLISH, PARKED, None):
+            return self.permissions.holds(draft.stream.partition("/")[2])
+        return self.granted.may_ask(draft)
 
 
 class GatewayAccess(Authorizer):
@@ -117,7 +113,7 @@ class GatewayAccess(Authorizer):
         """
         for each in self._passes.values():
             if hmac.compare_digest(each.token.encode(), token.encode(errors="replace")):
-                if name and name.partition("/")[0] != each.client:
+                if name and root_of(name) != each.client:
                     self._note(each.plugin, "client:another")
                     raise ClientDeniedError(name[:80], "the name is not the plugin's")
                 return name or each.client
@@ -127,16 +123,6 @@ class GatewayAccess(Authorizer):
         """What the plugin with this client or component may do; None if it is not running."""
         each = self.pass_of(client)
         return each.permissions if each is not None else None
-
-    def allows(self, client: str, verb: str, topic: str) -> bool:
-        """Whether a plugin may do this with some key of *topic*; `refusal` checks the key."""
-        if verb == PUBLISH and topic in OWN_AFFAIRS:
-            return self.standing(client)
-        return super().allows(client, verb, topic)
-
-    def granted(self, client: str) -> bool:
-        """Whether a plugin was granted anything: it was loaded, so that it has its own part."""
-        return self.standing(client)
 
     def limits(self, name: str) -> Allowance | None:
         """The limits of the plugin whose client or component is called *name*."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cortex.bus import CortexError, Event, Logger, SubscriptionError, check_start
+from cortex.bus import CortexError, Event, Logger, SubscriptionError, SystemClock, check_start
 from cortex.bus.events import (
     PluginCrashed,
     PluginDenied,
@@ -22,6 +22,7 @@ from cortex.runtime.kernel import (
     NotReadyError,
     Output,
     Runtime,
+    Supervisor,
     load,
     on,
 )
@@ -31,8 +32,8 @@ from ..checking import Description, described
 from ..errors import PluginRefusedError
 from ..granted import client_of
 from ..installed import Installed, installed_as, manifest_here
+from .loaded_plugin import LoadedPlugin
 from .plugin_host import PluginHost
-from .plugin_supervisor import PluginSupervisor
 
 log = Logger("cortex.plugins")
 
@@ -50,7 +51,8 @@ class PluginManager(Component):
         self._fared: dict[str, PluginFared] = {}
         self._taken: frozenset[str] = frozenset()  # names of the runtime's own components
         self._host: PluginHost | None = None
-        self._supervisors: dict[str, PluginSupervisor] = {}
+        self._loaded: dict[str, LoadedPlugin] = {}  # those with a process of their own
+        self._supervisor: Supervisor[LoadedPlugin] | None = None
         self._beside: dict[str, Description] = {}  # those that run in the runtime itself
 
     def on_start(self) -> None:
@@ -61,11 +63,10 @@ class PluginManager(Component):
 
     def on_stop(self) -> None:
         """End every process; what is loaded stays so, and runs again with the next runtime."""
-        supervisors, self._supervisors = list(self._supervisors.values()), {}
-        for supervisor in supervisors:
-            supervisor.begin_to_stop()
-        for supervisor in supervisors:
-            supervisor.stop()
+        self._loaded = {}
+        if self._supervisor is not None:
+            self._supervisor.close()
+            self._supervisor = None
         if self._host is not None:
             self._host.close()
             self._host = None
@@ -94,12 +95,12 @@ class PluginManager(Component):
     def load(self, event: PluginLoad, delivery: Delivery) -> Iterator[Output]:
         """Start a plugin; a running version continues until the new one works."""
         self._fold(event)
-        supervisor, beside = self._supervisors.get(event.plugin), self._beside.get(event.plugin)
+        loaded, beside = self._loaded.get(event.plugin), self._beside.get(event.plugin)
         if event.start and (problem := _no_start(event.start, delivery.position)):
-            kept = beside is not None or (supervisor is not None and supervisor.at_work)
+            kept = beside is not None or (loaded is not None and loaded.at_work)
             yield PluginDenied(plugin=event.plugin, reason=problem, kept=kept)
-        elif event.place == "process" and supervisor is not None:
-            yield from self._replace(event, supervisor)
+        elif event.place == "process" and loaded is not None:
+            yield from self._replace(event, loaded)
         elif event.place == "runtime" and beside is not None:
             yield from self._replace_beside(event)
         else:
@@ -128,7 +129,7 @@ class PluginManager(Component):
             self._fared[plugin] = plugin_after(self._fared.get(plugin, PluginFared()), event)
 
     def _runs(self, name: str) -> bool:
-        return name in self._supervisors or name in self._beside
+        return name in self._loaded or name in self._beside
 
     def _start(self, event: PluginLoad) -> Iterator[Output]:
         before = self._fared.get(event.plugin, PluginFared()).components
@@ -139,21 +140,22 @@ class PluginManager(Component):
             if event.place == "runtime":
                 yield self._start_beside(event, plugin, host)
                 return
-            self._supervisors[event.plugin] = PluginSupervisor(event, plugin, host, names=before)
+            supervisor = self._supervising()
+            self._loaded[event.plugin] = LoadedPlugin(event, plugin, host, supervisor, names=before)
         except (CortexError, OSError) as error:
             with contextlib.suppress(CortexError):
                 # Nobody serves what it announced before this start.
                 self._opened().withdraw(event.plugin, before)
             yield PluginDenied(plugin=event.plugin, reason=str(error))
 
-    def _replace(self, event: PluginLoad, supervisor: PluginSupervisor) -> Iterator[Output]:
+    def _replace(self, event: PluginLoad, loaded: LoadedPlugin) -> Iterator[Output]:
         try:
             plugin = installed_as(event.plugin)
             plugin.check_loaded(event)
         except CortexError as error:
-            yield PluginDenied(plugin=event.plugin, reason=str(error), kept=supervisor.at_work)
+            yield PluginDenied(plugin=event.plugin, reason=str(error), kept=loaded.at_work)
             return
-        if not supervisor.replace(event, plugin):
+        if not loaded.replace(event, plugin):
             self._end(event.plugin)
             yield from self._start(event)
 
@@ -212,15 +214,20 @@ class PluginManager(Component):
         )
 
     def _end(self, name: str, *, for_good: bool = False) -> tuple[str, ...]:
-        supervisor = self._supervisors.pop(name, None)
-        if supervisor is not None:
-            supervisor.stop()
-            self._opened().let_go(name, supervisor.names, for_good=for_good)
-            return supervisor.names
+        loaded = self._loaded.pop(name, None)
+        if loaded is not None:
+            loaded.stop()
+            self._opened().let_go(name, loaded.names, for_good=for_good)
+            return loaded.names
         beside = self._beside.pop(name, None)
         for component in beside.names if beside else ():
             self._runtime.remove(component)
         return beside.names if beside else ()
+
+    def _supervising(self) -> Supervisor[LoadedPlugin]:
+        if self._supervisor is None:  # a process's time is the system's, whatever the runtime's
+            self._supervisor = Supervisor(SystemClock(), name="cortex-plugins")
+        return self._supervisor
 
     def _opened(self) -> PluginHost:
         if self._host is None:

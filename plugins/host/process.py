@@ -208,4 +208,4 @@ class Life:
 
 def restarts(limits: Limits) -> Restarts:
     """How often a plugin with these limits is started again after a crash."""
-    return Restarts(BACKOFF, limits.restarts)
+    return Restarts(BACKOFF, limits.restarts, ready_ns=None)  # its `Life` counts its silence

@@ -20,12 +20,12 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 def openmetrics(document: MetricsDocument) -> bytes:
     """The text of *document*."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Rows(document))
+    registry.register(_MetricsCollector(document))
     page: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # theirs has no types
     return page
 
 
-class _Rows(Collector):
+class _MetricsCollector(Collector):
     def __init__(self, document: MetricsDocument) -> None:
         self._document = document
 

@@ -71,19 +71,7 @@ def trigger_in(
         _verify(headers, hook.path, delivery, body, key, now_s)
     # It is signed, so every error from here on is the sender's mistake.
     trigger_id = _trigger_id(hook, delivery, body)
-    try:
-        payload = msgspec.json.decode(body)
-        if hook.form == "plain":
-            said = msgspec.convert(payload, Plain)
-        elif hook.form == "json":
-            said = Plain(fields={})
-        else:
-            said = _github(headers.get(KIND.lower(), ""), payload)
-    # Bytes that are not UTF-8, and endless nesting, raise no DecodeError.
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refusal(
-            HTTPStatus.BAD_REQUEST, f"the body does not have the expected form: {error}"
-        ) from None
+    payload, said = _content(hook, headers.get(KIND.lower(), ""), body)
     if said.workspace and not hook.workspace_from:
         raise Refusal(
             HTTPStatus.BAD_REQUEST,
@@ -100,6 +88,22 @@ def trigger_in(
         goal=said.goal,
         workspace=workspace,
     )
+
+
+def _content(hook: Hook, kind: str, body: bytes) -> tuple[Any, Plain]:
+    """The decoded body, and what it says by the form of the hook alone."""
+    try:
+        payload = msgspec.json.decode(body)
+        if hook.form == "plain":
+            return payload, msgspec.convert(payload, Plain)
+        if hook.form == "json":
+            return payload, Plain(fields={})
+        return payload, _github(kind, payload)
+    # Bytes that are not UTF-8, and endless nesting, raise no DecodeError.
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refusal(
+            HTTPStatus.BAD_REQUEST, f"the body does not have the expected form: {error}"
+        ) from None
 
 
 def signature_of(hook: str, body: bytes, key: str, time_s: int, delivery: str = "") -> str:

@@ -16,35 +16,26 @@ if TYPE_CHECKING:
         renew_hub_certificate,
     )
     from .errors import GrantInvalidError, KeyFileError, NoSuchClientError, TokenFileError
-    from .grants import ANYWHERE, GRANTS, Grant, Grants, folded
+    from .grants import ANYWHERE, GRANTS, Grant, Grants, folded, grants_in
     from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
     from .hub_access import HubAccess
-    from .issuing import Terms, change, found, grants_of, issue, revoke
-    from .owners import RecordedOwners, announced_by
-    from .permissions import (
-        APPROVE,
-        GUARDED,
-        PUBLISH,
-        READ,
-        SUBSCRIBE,
-        WORK,
-        Authorizer,
-        Permissions,
-    )
-    from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, token_file
+    from .issuing import TOPICS, Terms, change, found, grants_of, issue, revoke
+    from .owners import RecordedOwners
+    from .patterns import pair_of
+    from .permissions import GUARDED, PUBLISH, READ, SUBSCRIBE, WORK, Authorizer, Permissions
+    from .tokens import digest_of, new_token, owner_token, read_token, token_file
 else:
     lazily(__name__)
 
 __all__ = [
     "ANYWHERE",
-    "APPROVE",
     "GRANTS",
     "GUARDED",
     "OWNER",
-    "OWNER_FILE",
     "PUBLISH",
     "READ",
     "SUBSCRIBE",
+    "TOPICS",
     "WORK",
     "Authorizer",
     "Certificate",
@@ -61,19 +52,20 @@ __all__ = [
     "RecordedOwners",
     "Terms",
     "TokenFileError",
-    "announced_by",
     "change",
     "client_authority",
     "client_certificate",
     "digest_of",
     "folded",
     "found",
+    "grants_in",
     "grants_of",
     "holdings_of",
     "hub_certificate",
     "issue",
     "new_token",
     "owner_token",
+    "pair_of",
     "person_of",
     "read_certificate",
     "read_token",

@@ -3,27 +3,39 @@
 import difflib
 import os.path
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 
 import msgspec
 
-from cortex.bus import DEADLINES, RESERVED, VERBS, Event, Limits, root_of
+from cortex.bus import (
+    DEADLINES,
+    RESERVED,
+    VERBS,
+    Event,
+    Limits,
+    Log,
+    Recorded,
+    Vocabulary,
+    decode,
+    root_of,
+)
 from cortex.bus.events import GrantGiven, GrantRevoked
 
 from .errors import GrantInvalidError
-from .patterns import checked_gates, checked_patterns
+from .patterns import checked_gates, checked_patterns, pair_of
 from .permissions import APPROVE, GUARDED, PUBLISH, Permissions
 
 GRANTS = "grants"
-# Names that speak for the runtime itself, or for its owner.
+READ_PAGE = 256
 LONGEST_NAME = 64
 LONGEST_FOLDER = 4_096
 ANYWHERE = "*"  # among folders: no bound any more
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
 _HELD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_SCOPE = re.compile(r"\*|user|(?:project|process|execution):[^\x00-\x1f\x7f]{1,200}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -47,7 +59,7 @@ class Grant(msgspec.Struct, frozen=True):
     def of(cls, given: GrantGiven) -> "Grant":
         """The grant that *given* gives."""
         topics = {
-            verb: [(pattern, None) for pattern in getattr(given, verb)]
+            verb: [pair_of(pattern) for pattern in getattr(given, verb)]
             for verb in VERBS
             if verb != APPROVE
         }
@@ -102,6 +114,26 @@ class Grants:
             return event.client
         return ""
 
+    def read(self, records: Iterable[Recorded], vocabulary: Vocabulary) -> list[str]:
+        """Take in *records* of the stream, in order; the clients whose grants changed."""
+        changed: list[str] = []
+        for record in records:
+            if record.topic in vocabulary and (client := self.take(vocabulary.read(record))):
+                changed.append(client)  # an unknown topic is no grant
+            self.version = record.version
+        return changed
+
+    def follow(self, log: Log, vocabulary: Vocabulary) -> list[str]:
+        """Take in what *log* has of the stream since; the clients whose grants changed.
+
+        Raises:
+            LogError: The log cannot be read.
+        """
+        changed: list[str] = []
+        while page := log.read_stream(GRANTS, self.version, READ_PAGE):
+            changed += self.read(map(decode, page), vocabulary)
+        return changed
+
     def grant(self, client: str) -> Grant | None:
         """The grant of *client*, or of the one whose part it is ("client/...")."""
         return self._grants.get(root_of(client))
@@ -133,15 +165,17 @@ class Grants:
         """What stays at the hub of one that was revoked."""
         return self._kept.get(root_of(client), ())
 
-    def allows_left(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
-        """Whether what *client* left at the hub may *verb* events of *topic*.
+    def allows_left(
+        self, client: str, verb: str, topic: str, now_ns: int, key: str | None = None
+    ) -> bool:
+        """Whether what *client* left at the hub may *verb* events of *topic* with *key*.
 
         By its grant, or by the one that it had and will have again.
         """
         grant = self.grant(client) or self._resting.get(root_of(client))
         if grant is None or grant.expired(now_ns):
             return False
-        return grant.permissions.allows(verb, topic)
+        return grant.permissions.allows_key(verb, topic, key)
 
     def clients(self) -> list[Grant]:
         """Every grant in force or expired, by name."""
@@ -194,22 +228,9 @@ def checked(given: GrantGiven) -> GrantGiven:
         GrantInvalidError: A pattern is invalid; the message says what to write instead.
     """
     checked_name(given.client)
-    for name in given.names:
-        if name in RESERVED or len(name) > LONGEST_NAME or not _HELD.fullmatch(name):
-            raise GrantInvalidError("name", name[:LONGEST_NAME], "give a component's name")
-    for what, digest in (("token", given.token_sha256), ("certificate", given.certificate)):
-        if digest and not _DIGEST.fullmatch(digest):
-            raise GrantInvalidError(what, digest[:8], "give a SHA-256 in 64 hex digits")
-    for key, number in given.limits.items():
-        if key not in Limits.__struct_fields__:
-            near = difflib.get_close_matches(key, Limits.__struct_fields__, n=1)
-            hint = f"did you mean {near[0]}?" if near else ", ".join(Limits.__struct_fields__)
-            raise GrantInvalidError("--limit", key[:LONGEST_NAME], f"no limit: {hint}")
-        if not 0 <= number <= 1 << 50:
-            raise GrantInvalidError("--limit", f"{key}={number}", "give 0, for no bound, or more")
-    for folder in given.workspaces:
-        if folder != ANYWHERE and (len(folder) > LONGEST_FOLDER or not Path(folder).is_absolute()):
-            raise GrantInvalidError("--workspace", folder[:LONGEST_NAME], "give an absolute path")
+    _check_proofs(given)
+    _check_limits(given.limits)
+    _check_places(given)
     anywhere = ANYWHERE in given.workspaces
     folders = () if anywhere else tuple(sorted(set(map(os.path.normpath, given.workspaces))))
     patterns: dict[str, tuple[str, ...]] = {
@@ -219,14 +240,51 @@ def checked(given: GrantGiven) -> GrantGiven:
         for verb in VERBS
     }
     for pattern in patterns[PUBLISH]:
-        if pattern != "*" and GUARDED.matches(pattern):
+        if pattern != "*" and GUARDED.matches(pair_of(pattern)[0]):
             raise GrantInvalidError(
                 "--publish",
                 pattern,
                 "only the runtime and its owner say it: leave it out, or use the owner's token",
             )
     names = tuple(sorted(set(given.names)))
-    return msgspec.structs.replace(given, names=names, workspaces=folders, **patterns)
+    scopes = tuple(sorted(set(given.directives)))
+    return msgspec.structs.replace(
+        given, names=names, workspaces=folders, directives=scopes, **patterns
+    )
+
+
+def _check_proofs(given: GrantGiven) -> None:
+    """Check by what names and proofs the client is known."""
+    for name in given.names:
+        if name in RESERVED or len(name) > LONGEST_NAME or not _HELD.fullmatch(name):
+            raise GrantInvalidError("name", name[:LONGEST_NAME], "give a component's name")
+    for what, digest in (("token", given.token_sha256), ("certificate", given.certificate)):
+        if digest and not _DIGEST.fullmatch(digest):
+            raise GrantInvalidError(what, digest[:8], "give a SHA-256 in 64 hex digits")
+
+
+def _check_limits(limits: Mapping[str, int]) -> None:
+    for key, number in limits.items():
+        if key not in Limits.__struct_fields__:
+            near = difflib.get_close_matches(key, Limits.__struct_fields__, n=1)
+            hint = f"did you mean {near[0]}?" if near else ", ".join(Limits.__struct_fields__)
+            raise GrantInvalidError("--limit", key[:LONGEST_NAME], f"no limit: {hint}")
+        if not 0 <= number <= 1 << 50:
+            raise GrantInvalidError("--limit", f"{key}={number}", "give 0, for no bound, or more")
+
+
+def _check_places(given: GrantGiven) -> None:
+    """Check the folders and the scopes of directives that the client may name."""
+    for folder in given.workspaces:
+        if folder != ANYWHERE and (len(folder) > LONGEST_FOLDER or not Path(folder).is_absolute()):
+            raise GrantInvalidError("--workspace", folder[:LONGEST_NAME], "give an absolute path")
+    for scope in given.directives:
+        if not _SCOPE.fullmatch(scope):
+            raise GrantInvalidError(
+                "--directive",
+                scope[:LONGEST_NAME],
+                "give user, project:NAME, process:NAME, execution:ID, or '*' for all",
+            )
 
 
 def checked_name(name: str) -> str:
@@ -251,4 +309,11 @@ def folded(events: Iterable[Event]) -> Grants:
     grants = Grants()
     for event in events:
         grants.take(event)
+    return grants
+
+
+def grants_in(records: Iterable[Recorded], vocabulary: Vocabulary) -> Grants:
+    """The grants after *records*, which are the stream's from its beginning."""
+    grants = Grants()
+    grants.read(records, vocabulary)
     return grants

@@ -33,13 +33,12 @@ from cortex.bus import (
     Unsubscribe,
     Vocabulary,
     Withdraw,
-    decode,
     root_of,
 )
 from cortex.runtime.secrets import redacted
 
 from .denials import LIMIT, Denial, DenialNote, Denials, denial_event
-from .grants import GRANTS, Grants, Outcome
+from .grants import Grants, Outcome
 from .owners import holders
 from .permissions import EVERYTHING, Authorizer, Permissions
 from .presence import CAME, LEFT, Presence, PresenceNote, presence_event
@@ -51,7 +50,6 @@ SOURCE = "hub"  # of what is recorded here
 SUBSCRIPTION = "hub/access"
 NOBODY = "?"
 SEND = "send"  # the verb of a denial that is about a frame
-READ_PAGE = 256
 SHOWN = 80  # characters recorded of a stranger's text
 LONGEST_NAME = 128  # of a connection: the client's and what it adds
 
@@ -90,13 +88,15 @@ class HubAccess(Authorizer):
         self._denials, self._presence = Denials(), Presence()
         self._changed: tuple[Callable[[str], None], ...] = ()
         self._reading = threading.Lock()
+        self._taking = threading.RLock()  # a watcher asks for permissions
         self._counting = threading.Lock()
-        self._stale = True
+        self._marked, self._taken = 1, 0  # how often grants came, and what of it is taken in
         self._expiry_ns: int | None = None  # for which an alarm is set
         self._flush_ns, self._closed = NEVER_NS, False
         pairs = (("grant.*", None),)
         hub.ask_one(SOURCE, Subscribe(SUBSCRIPTION, "ordered", pairs, lasting=False))
-        hub.watch(SUBSCRIPTION, self._wake)
+        hub.mark(SUBSCRIPTION, self._mark)
+        hub.watch(SUBSCRIPTION, self.freshen)
         self._take()
         self._withdraw(holders(log, vocabulary))
 
@@ -127,8 +127,10 @@ class HubAccess(Authorizer):
         """What *client* may do now: all if it is the owner's, nothing while grants are unread."""
         if root_of(client) == OWNER:
             return EVERYTHING
-        self._freshen()
-        return None if self._stale else self._grants.permissions(client, self._hub.clock.now_ns())
+        self.freshen()
+        return (
+            None if self._is_stale else self._grants.permissions(client, self._hub.clock.now_ns())
+        )
 
     def deny(self, client: str, verb: str, topic: str) -> CortexError:
         """Record that *client* was denied, and give the error to answer with."""
@@ -159,8 +161,8 @@ class HubAccess(Authorizer):
 
     def withdrawal(self, client: str) -> Withdraw | None:
         """The request that removes everything *client* left, if it is no longer admitted."""
-        self._freshen()
-        if self._stale or not self._grants.gone(client, self._hub.clock.now_ns()):
+        self.freshen()
+        if self._is_stale or not self._grants.gone(client, self._hub.clock.now_ns()):
             return None
         return Withdraw(root_of(client), self._grants.kept(client))
 
@@ -177,7 +179,8 @@ class HubAccess(Authorizer):
         if self._closed:
             return
         self._closed = True
-        self._hub.unwatch(SUBSCRIPTION, self._wake)
+        self._hub.unwatch(SUBSCRIPTION, self.freshen)
+        self._hub.unmark(SUBSCRIPTION, self._mark)
         with self._counting:
             told, pairs = self._denials.rest(), self._presence.rest()
         self._tell(told)
@@ -186,8 +189,8 @@ class HubAccess(Authorizer):
             self._hub.ask_one(SOURCE, Unsubscribe(SUBSCRIPTION))
 
     def _admit(self, digest: str, name: str, peer: Peer) -> str:
-        self._freshen()
-        if self._stale:
+        self.freshen()
+        if self._is_stale:
             raise ClientDeniedError(_shown(name), "the grants cannot be read now: try again later")
         now_ns = self._hub.clock.now_ns()
         with self._reading:
@@ -207,39 +210,36 @@ class HubAccess(Authorizer):
         self._note(Denial(client, "connect", "", reason), claimed, peer.carrier, peer.address)
         return ClientDeniedError(claimed, reason)
 
-    def _wake(self) -> None:
-        self._stale = True
-        self._freshen()
+    @property
+    def _is_stale(self) -> bool:
+        return self._taken != self._marked
 
-    def _freshen(self) -> None:
-        """Read the grants again where they may have changed; it fails silently, and stays stale."""
-        if self._stale:
+    def _mark(self) -> None:
+        self._marked += 1
+
+    def freshen(self) -> None:
+        """Read the grants again where they have changed; it fails silently, and stays stale."""
+        if self._is_stale:
             with contextlib.suppress(CortexError):
                 self._take()
 
     def _take(self) -> None:
-        changed: list[str] = []
-        with self._reading:
-            self._stale = False  # before reading: a grant that comes meanwhile resets it
-            try:
-                while page := self._log.read_stream(GRANTS, self._grants.version, READ_PAGE):
-                    for data in page:
-                        record = decode(data)
-                        if record.topic in self._vocabulary:  # others are no grants
-                            changed.append(self._grants.take(self._vocabulary.read(record)))
-                        self._grants.version = record.version
-            except BaseException:
-                self._stale = True
-                raise
-            watchers = self._changed
-        self._set_expiry()
-        self._say(watchers, dict.fromkeys(changed))
+        with self._taking:
+            marked = self._marked  # before reading: one that comes meanwhile is taken in next
+            if self._taken == marked:
+                return  # another thread has done it
+            with self._reading:
+                changed = self._grants.follow(self._log, self._vocabulary)
+                watchers = self._changed
+            self._set_expiry()
+            self._say(watchers, dict.fromkeys(changed))
+            self._taken = marked
         if changed:
             # Not here: the publisher of the grant is still inside the hub.
             self._hub.alarm(self._hub.steady_ns(), partial(self._withdraw, tuple(changed)))
 
     def _say(self, watchers: Sequence[Callable[[str], None]], clients: dict[str, None]) -> None:
-        for client in filter(None, clients):
+        for client in clients:
             for watcher in watchers:
                 watcher(client)
 

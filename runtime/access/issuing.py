@@ -10,7 +10,8 @@ from cortex.bus.events import GrantGiven, GrantRevoked
 from cortex.runtime.secrets import redacted
 
 from .errors import GrantInvalidError, NoSuchClientError
-from .grants import GRANTS, Grant, Grants, checked, checked_name, folded
+from .grants import GRANTS, Grant, Grants, checked, checked_name, grants_in
+from .patterns import pair_of
 from .permissions import APPROVE
 from .tokens import digest_of, new_token
 
@@ -30,6 +31,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     approve: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     workspaces: tuple[str, ...] = ()
+    directives: tuple[str, ...] = ()
     limits: dict[str, int] = {}
     expires_ns: int = 0
     certificate: str = ""
@@ -42,14 +44,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 def grants_of(client: Client) -> Grants:
     """What is granted on the hub that *client* speaks to."""
-    version, events = 0, []
-    for record in client.read_stream(GRANTS):
-        version = record.version
-        if record.topic in client.vocabulary:
-            events.append(client.vocabulary.read(record))
-    grants = folded(events)
-    grants.version = version
-    return grants
+    return grants_in(client.read_stream(GRANTS), client.vocabulary)
 
 
 def issue(client: Client, name: str, terms: Terms) -> str:
@@ -144,10 +139,14 @@ def _checked(client: Client, given: GrantGiven, before: GrantGiven | None = None
 
 
 def _check_topic(client: Client, what: str, pattern: str) -> None:
+    topic, key = pair_of(pattern)
     try:
-        client.vocabulary.check_pattern(pattern)
+        client.vocabulary.check_pattern(topic)
     except TopicUnknownError as error:
         raise GrantInvalidError(what, pattern, str(error)) from None
+    if key is not None and not client.vocabulary.has_keys(topic):
+        problem = f"events of {topic} have no key: grant it without '=', or leave it out"
+        raise GrantInvalidError(what, pattern, problem)
 
 
 def _trying(client: Client, act: Callable[[Grants], Result]) -> Result:

@@ -18,11 +18,9 @@ from cortex.bus import (
 )
 from cortex.runtime.registry import STREAM, Registration, registry_of
 
-from .grants import GRANTS, Grants
+from .grants import READ_PAGE, Grants
 
 log = Logger("cortex.access")
-
-READ_PAGE = 256
 
 
 class RecordedOwners:
@@ -38,8 +36,10 @@ class RecordedOwners:
         self._grants = Grants()
         self._reading = threading.Lock()
 
-    def may(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
-        """Whether *client* may *verb* events of *topic* now, or is of the hub's own process.
+    def may(self, client: str, verb: str, topic: str, now_ns: int, key: str | None = None) -> bool:
+        """Whether *client* may *verb* events of *topic* with *key* now.
+
+        Or whether it is of the hub's own process.
 
         Raises:
             LogError: The grants cannot be read.
@@ -47,10 +47,10 @@ class RecordedOwners:
         if root_of(client) in RESERVED:
             return True
         with self._reading:
-            self._freshen()
+            self._grants.follow(self._log, self._vocabulary)
             if not self._grants.knows(client):
                 return True
-            return self._grants.allows_left(client, verb, topic, now_ns)
+            return self._grants.allows_left(client, verb, topic, now_ns, key)
 
     def left_by(self, client: str, pending: Sequence[Recorded]) -> list[Draft]:
         """The withdrawals of what *client*, or a part of it, announced last.
@@ -67,14 +67,6 @@ class RecordedOwners:
         except CortexError as error:
             log.warning("not_withdrawn", client=client, error=str(error))
             return []
-
-    def _freshen(self) -> None:
-        while page := self._log.read_stream(GRANTS, self._grants.version, READ_PAGE):
-            for data in page:
-                record = decode(data)
-                if record.topic in self._vocabulary:  # others are no grants
-                    self._grants.take(self._vocabulary.read(record))
-                self._grants.version = record.version
 
 
 def announced_by(

@@ -1,7 +1,7 @@
 """What one client may do: the one place that decides it, for clients, workers and plugins alike."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from cortex.bus import OWNER, VERBS, Access, Filter, Pair, root_of
 
@@ -24,6 +24,14 @@ GUARDED = Filter.of(
         *("process.unchanged", "trigger.matched", "trigger.unmatched"),
         *("trigger.wake", "execution.deferred", "component.retry", "component.drop"),
         *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
+        *(f"memory.{fact}" for fact in ("recorded", "corrected", "linked", "superseded")),
+        *(f"memory.{fact}" for fact in ("pinned", "unpinned", "forgotten", "restored")),
+        *(f"memory.{fact}" for fact in ("collected", "consolidated", "undone", "refused")),
+        *("memory.requested", "memory.recurred", "gc.collected"),
+        *("package.compiled", "package.suggested", "package.refused"),
+        *(f"directive.{fact}" for fact in ("applied", "refused", "clarification_asked", "passed")),
+        *(f"directive.{fact}" for fact in ("undone", "redone", "branched", "merged")),
+        *("directive.conflicted", "directive.pinned"),
         *("context.edited", "step.settled"),
         *("step.proposed", "step.delegated", "step.reopened", "step.skipped"),
         "step.inherited",
@@ -37,8 +45,11 @@ GUARDED = Filter.of(
 NAMED_ALONE = frozenset(
     (
         *("step.execute", "step.propose", "tool.call", "model.invoke"),
-        *("context.compile", "knowledge.request"),
+        *("context.compile", "knowledge.request", "memory.request"),
         *("context.edit", "step.settle"),
+        # What a person laid down, which no model, tool or document may change.
+        *(f"directive.{request}" for request in ("submit", "undo", "redo", "branch", "merge")),
+        "directive.pin",
     )
 )
 
@@ -52,10 +63,12 @@ class Permissions:
         gates: Patterns of the gates that it may answer in a person's place.
         names: First names of subscriptions and sources that are its own, beside the client's.
         workspaces: Folders in which it may ask for work; empty for any.
+        own: Topics that it may publish about its own components, without a grant; whose an event
+            is about is for the caller to check.
         everything: It may do everything, as the owner may.
     """
 
-    __slots__ = ("_all", "_exact", "_names", "_some", "_spelled", "something", "workspaces")
+    __slots__ = ("_all", "_keyed", "_names", "_own", "_some", "_spelled", "something", "workspaces")
 
     def __init__(
         self,
@@ -65,30 +78,50 @@ class Permissions:
         gates: Iterable[str] = (),
         names: Iterable[str] = (),
         workspaces: tuple[str, ...] = (),
+        own: Collection[str] = (),
         everything: bool = False,
     ) -> None:
-        self._all = everything
+        self._all, self._own = everything, own
         pairs = {verb: tuple(found) for verb, found in allowed.items()}
-        self._exact = {verb: Filter(found) for verb, found in pairs.items() if found}
         self._some: dict[str, Filter | GatePatterns] = {
-            # A page holds only what was subscribed to, key by key; what is read has every key.
-            verb: Filter.of(topic for topic, key in found if key is None or verb != READ)
+            verb: Filter.of(whole)
             for verb, found in pairs.items()
-            if found
+            if (whole := [topic for topic, key in found if key is None])
+        }
+        self._keyed: dict[str, tuple[tuple[Filter, str, str], ...]] = {
+            verb: keyed
+            for verb, found in pairs.items()
+            if (keyed := tuple((Filter.of((t,)), t, key) for t, key in found if key is not None))
         }
         if answered := tuple(gates):
             self._some[APPROVE] = GatePatterns(answered)
-        self._spelled = frozenset(topic for topic, _ in pairs.get(PUBLISH, ()))
+        self._spelled = frozenset(topic for topic, key in pairs.get(PUBLISH, ()) if key is None)
         self._names = frozenset((client, *names))
-        # Whether it was granted anything.
-        self.something = everything or bool(self._some) or len(self._names) > 1
+        # Whether it may do anything.
+        some = bool(self._some or self._keyed or own)
+        self.something = everything or some or len(self._names) > 1
         self.workspaces = workspaces
 
     def allows(self, verb: str, topic: str) -> bool:
-        """Whether it may *verb* events of *topic* with some key; for a gate, whether to answer it.
+        """Whether it may *verb* events of *topic* with every key; for a gate, whether to answer it.
 
         Of a pattern, whether all of it.
         """
+        return (verb == PUBLISH and topic in self._own) or self._whole(verb, topic)
+
+    def keys(self, verb: str, topic: str) -> frozenset[str]:
+        """The keys with which it may *verb* events of *topic*, if not with every key."""
+        found = self._keyed.get(verb)
+        if found is None or (verb == PUBLISH and (topic == "*" or GUARDED.matches(topic))):
+            return frozenset()
+        alone = verb == PUBLISH and topic in NAMED_ALONE
+        return frozenset(
+            key
+            for covers, pattern, key in found
+            if (pattern == topic if alone else covers.matches(topic))
+        )
+
+    def _whole(self, verb: str, topic: str) -> bool:
         found = self._some.get(verb)
         if found is None or (verb == PUBLISH and self._is_guarded(topic)):
             return self._all
@@ -96,14 +129,11 @@ class Permissions:
 
     def allows_key(self, verb: str, topic: str, key: str | None) -> bool:
         """Whether it may *verb* events of *topic* with this very *key*; None for every key."""
-        found = self._exact.get(verb)
-        if found is None or (verb == PUBLISH and self._is_guarded(topic)):
-            return self._all
-        return found.matches(topic, key)
+        return self._whole(verb, topic) or key in self.keys(verb, topic)
 
     def allows_some(self, verb: str) -> bool:
         """Whether it may *verb* anything at all."""
-        return self._all or verb in self._some
+        return self._all or verb in self._some or verb in self._keyed
 
     def holds(self, name: str) -> bool:
         """Whether a subscription or a source called *name*, or a part of one, is its own."""
@@ -129,6 +159,11 @@ class Authorizer(Access):
         """Whether *client* may *verb* events of *topic*; of a pattern, whether all of it."""
         found = self.permissions_of(client)
         return found is not None and found.allows(verb, topic)
+
+    def keys(self, client: str, verb: str, topic: str) -> frozenset[str]:
+        """The keys with which *client* may *verb* events of *topic*, if not with every key."""
+        found = self.permissions_of(client)
+        return frozenset() if found is None else found.keys(verb, topic)
 
     def allows_some(self, client: str, verb: str) -> bool:
         """Whether *client* may *verb* events of any topic at all."""

@@ -14,25 +14,34 @@ from cortex.bus import SUBSCRIPTIONS, VERBS
 from cortex.bus.events import GrantGiven
 from cortex.runtime.access import (
     GRANTS,
+    TOPICS,
     Grants,
     Terms,
     change,
     client_certificate,
-    folded,
     found,
+    grants_in,
     grants_of,
     issue,
+    pair_of,
     revoke,
     token_file,
 )
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, iso, parse_end
+from cortex.runtime.memory import MemoryInvalidError, check_scope
 from cortex.runtime.processes.catalog import gates_of, wrong_gate
 from cortex.runtime.serving import HeldDocument, granting, held_by
 from cortex.runtime.sessions import ArgumentError, gates_of_sources
 
 NEVER = "never"
-SAID = ("names", "workspaces", "certificate", "limits")  # of a grant, beside its verbs
+SAID = (
+    "names",
+    "workspaces",
+    "directives",
+    "certificate",
+    "limits",
+)  # of a grant, beside its verbs
 # Of a client whose rights are withdrawn: without its folders it could ask for work in any.
 KEPT = ("expires_ns", "certificate", "limits", "workspaces")
 
@@ -48,6 +57,7 @@ class ClientDocument(msgspec.Struct, kw_only=True):
     approve: tuple[str, ...]
     names: tuple[str, ...]
     workspaces: tuple[str, ...]  # folders in which it may ask for work; empty for any
+    directives: tuple[str, ...]  # scopes in which it may lay down directives
     expires: str | None  # UTC; null for never
     expired: bool
     certificate: str  # SHA-256 of the one it must show; empty for none
@@ -89,7 +99,7 @@ class Wanted(msgspec.Struct):
         """*before*, and this."""
         fields: dict[str, Any] = {
             name: tuple(dict.fromkeys((*getattr(before, name), *getattr(self.rights, name))))
-            for name in (*VERBS, "names", "workspaces")
+            for name in (*VERBS, "names", "workspaces", "directives")
         }
         limits = {**before.limits, **self.limits}
         fields["limits"] = {key: number for key, number in limits.items() if number is not None}
@@ -132,6 +142,7 @@ def add_client(
         AccessError: There is such a client, or something of *wanted* is not right.
     """
     _refuse_unknown_gates(home, wanted.rights.approve)
+    _refuse_wrong_scopes(wanted.rights)
     made = None
     with granting(home) as owner, nullcontext(None) if path is None else token_file(path) as write:
         terms = wanted.added_to(Terms())
@@ -158,6 +169,7 @@ def grant_client(home: Home, name: str, wanted: Wanted, *, only: bool) -> Client
         NotFoundError: There is no such client.
     """
     _refuse_unknown_gates(home, wanted.rights.approve)
+    _refuse_wrong_scopes(wanted.rights)
 
     def terms_after(terms: Terms) -> Terms:
         bare = Terms(**{field: getattr(terms, field) for field in KEPT})
@@ -198,9 +210,21 @@ def _refuse_unknown_gates(home: Home, patterns: tuple[str, ...]) -> None:
         raise ArgumentError(problem, "--approve")
 
 
+def _refuse_wrong_scopes(rights: Terms) -> None:
+    """Refuse a grant of a scope of memory that no memory can have."""
+    for verb in TOPICS:
+        for pattern in getattr(rights, verb):
+            topic, key = pair_of(pattern)
+            if key is not None and topic.startswith("memory."):
+                try:
+                    check_scope(key)
+                except MemoryInvalidError as error:
+                    raise ArgumentError(str(error), f"--{verb}") from None
+
+
 def _grants(home: Home) -> Grants:
     with History.open(home) as history:
-        return folded(map(history.vocabulary.read, history.stream(GRANTS)))
+        return grants_in(history.stream(GRANTS), history.vocabulary)
 
 
 def _document(given: GrantGiven) -> ClientDocument:

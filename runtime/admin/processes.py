@@ -2,12 +2,29 @@
 
 import msgspec
 
-from cortex.runtime.executions.view import Fared, History, fared, find_processes
+from cortex.bus.events import ExecutionStarted
+from cortex.runtime.executions.view import History, find_processes, rows_of, took_s
 from cortex.runtime.kernel import RefusedError, iso
 from cortex.runtime.log import BlobError
 from cortex.runtime.models import Inferred
 from cortex.runtime.processes import LinkedInterface, LinkedProcess, absence, inferred_needs
 from cortex.runtime.processes.catalog import Catalog, Compiled
+from cortex.runtime.projections import Selection
+
+STARTED = Selection(topics=(ExecutionStarted.topic_name(),))
+
+
+class Fared(msgspec.Struct, kw_only=True):
+    """One version of a process, and the results of its executions."""
+
+    version: int
+    compiled: str  # UTC
+    digest: str
+    runs: int = 0
+    completed: int = 0
+    failed: int = 0  # failed, halted or cancelled
+    tokens: int = 0  # of all runs
+    duration_s: float = 0.0  # of all runs
 
 
 class ProcessRow(msgspec.Struct, kw_only=True):
@@ -81,9 +98,30 @@ def inspected(catalog: Catalog, name: str, version: int | None = None) -> Inspec
 
 def process_history(history: History, name: str) -> list[Fared]:
     """The versions of a process, and how the executions of each went."""
-    versions = Catalog(history).versions(name)
-    compiled = {v.event.process_version: (iso(v.time_ns), v.event.digest) for v in versions}
-    return fared(history, name, compiled)
+    found = {
+        each.event.process_version: Fared(
+            version=each.event.process_version,
+            compiled=iso(each.time_ns),
+            digest=each.event.digest,
+        )
+        for each in Catalog(history).versions(name)
+    }
+    for record in history.select(STARTED):
+        event = history.event(record)
+        if not isinstance(event, ExecutionStarted) or event.process != name:
+            continue
+        if event.part is not None:
+            continue  # an item of a step is part of a run
+        past = found.get(event.process_version)
+        if past is None:
+            continue
+        state = history.execution(event.execution_id)
+        past.runs += 1
+        past.completed += state.status == "completed"
+        past.failed += state.status in ("failed", "halted", "cancelled")
+        past.tokens += state.tokens
+        past.duration_s += took_s(rows_of(history, event.execution_id))
+    return [found[version] for version in sorted(found)]
 
 
 def _row(catalog: Catalog, compiled: Compiled) -> ProcessRow:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .ai_act import CLAUSES, NOT_COVERED, SERVES, unmapped
+    from .ai_act import CLAUSES, SERVES, unmapped
     from .auditing import Auditing, write_new
     from .cosigning import Cosigned, Cosigning, SeenHead, Signed, Standing, sign
     from .heads_check import HeadsCheck, heads_to_check
@@ -31,7 +31,6 @@ else:
 
 __all__ = [
     "CLAUSES",
-    "NOT_COVERED",
     "SERVES",
     "Algorithm",
     "AuditError",

@@ -91,7 +91,9 @@ _KINDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         _LIFE,
         (
             "context.compile effect.intended execution.deferred execution.ignored "
-            "gate.evaluate knowledge.index knowledge.request log.segment_sealed "
+            "gate.evaluate gc.collect gc.collected knowledge.index knowledge.request "
+            "log.segment_sealed memory.collected memory.request package.compile package.suggest "
+            "package.suggested "
             "process.unchanged step.delegated step.execute step.fanned step.inherited "
             "step.item_changed step.proposed step.reopened step.skipped step.wake "
             "trigger.matched trigger.wake"
@@ -113,7 +115,9 @@ _KINDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         _USE,
         (
             "context.compiled execution.charged knowledge.requested learning.action_observed "
-            "model.invoke model.responded model.selected step.completed tool.call "
+            "memory.consolidated memory.linked memory.recorded memory.recurred memory.requested "
+            "memory.superseded model.invoke model.responded model.selected package.compiled "
+            "step.completed tool.call "
             "tool.returned"
         ),
     ),
@@ -121,11 +125,18 @@ _KINDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         _WATCH,
         (
             "client.connected client.left component.drop component.retry context.edit "
+            "directive.applied directive.branch directive.branched directive.clarification_asked "
+            "directive.conflicted directive.merge directive.merged directive.passed directive.pin "
+            "directive.pinned directive.redo directive.redone directive.refused directive.submit "
+            "directive.undo directive.undone "
             "context.edited effect.settle effect.settled execution.break "
             "execution.breakpoints_changed execution.cancel execution.cancelled "
             "execution.edit execution.edited execution.finish execution.pause "
             "execution.paused execution.request execution.resume execution.resumed "
-            "runtime.started runtime.stopped step.propose step.settle step.settled "
+            "memory.consolidate memory.correct memory.corrected memory.forget memory.forgotten "
+            "memory.link memory.pin memory.pinned memory.record memory.refused memory.restore "
+            "memory.restored memory.reword memory.undo memory.undone memory.unpinned "
+            "package.refused runtime.started runtime.stopped step.propose step.settle step.settled "
             "trigger.received"
         ),
     ),
@@ -144,8 +155,9 @@ _KINDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (
         (),
         (
+            "directive.answer directive.get "
             "execution.answer execution.get execution.list knowledge.answer knowledge.find "
-            "log.answer log.seal "
+            "log.answer log.seal memory.answer memory.find memory.get "
             "metrics.answer metrics.get model.delta process.answer process.list runtime.answer "
             "runtime.get step.claimed step.progress"
         ),

@@ -6,6 +6,7 @@ from functools import wraps
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from unicodedata import normalize
 
 import click
 
@@ -19,6 +20,7 @@ MOST_USD = 1_000_000_000.0
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FOLDER_THERE = click.Path(path_type=Path, file_okay=False, exists=True)
 FILE = click.Path(path_type=Path, dir_okay=False)
+STDOUT = Path("-")  # as a FILE that is written
 FILE_THERE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -32,6 +34,13 @@ class _Dollars(click.FloatRange):
         if isnan(amount):
             self.fail(f"{value!r} is not an amount of US dollars", param, ctx)
         return amount
+
+
+def composed(_: click.Context, __: click.Parameter, given: Any) -> Any:
+    """Names of scopes as folders have them: a terminal may give accents in another form."""
+    if isinstance(given, tuple):
+        return tuple(normalize("NFC", each) for each in given)
+    return normalize("NFC", given)
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
@@ -49,6 +58,14 @@ DOLLARS = _Dollars(min=0.0, max=MOST_USD)
 
 with_note = click.option("--note", default="", help="Why, for the record.")
 with_reason = click.option("--reason", default="", help="Why, for the record.")
+with_scopes = click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    callback=composed,
+    metavar="SCOPE",
+    help="Only this scope; all unless given.",
+)
 with_version = click.option(
     "--version", type=click.IntRange(min=1), help="Use this version instead of the newest."
 )
@@ -84,7 +101,12 @@ words = click.argument("words", metavar="TEXT...", nargs=-1, required=True)
 def with_limit(default: int, most: int | None = None) -> Callable[[Function], Function]:
     """Add -n: how many are shown."""
     return click.option(
-        "-n", "--limit", type=click.IntRange(1, most), default=default, show_default=True
+        "-n",
+        "--limit",
+        type=click.IntRange(1, most),
+        default=default,
+        show_default=True,
+        help="How many are shown at most.",
     )
 
 
@@ -180,14 +202,14 @@ def _note_untrusted(home: "Home") -> None:
 
 
 def question_of(words: tuple[str, ...]) -> str:
-    """What is to be found, of the arguments of a command.
+    """A text, of the arguments of a command.
 
     Raises:
         UsageError: They hold no word.
     """
     text = " ".join(words).strip()
     if not text:
-        raise click.UsageError("TEXT is empty: say in a few words what to find")
+        raise click.UsageError("TEXT is empty: say it in a few words")
     return text
 
 

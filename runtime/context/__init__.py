@@ -37,7 +37,13 @@ if TYPE_CHECKING:
         Prompt,
     )
     from .prompts.editing import edits_between
-    from .prompts.inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
+    from .prompts.inputs import (
+        Inputs,
+        compiler_of_inputs,
+        keep_inputs,
+        read_inputs,
+        texts_of_inputs,
+    )
     from .prompts.passages import Passage, ReadPrompt, ShownTexts, passages_of, shown_texts
     from .prompts.texts import prompt_text, read_prompt, read_text
     from .provider_cache import Bill, CacheBlock, ProviderCache, bill_of
@@ -116,6 +122,7 @@ __all__ = [
     "TurnPart",
     "View",
     "bill_of",
+    "compiler_of_inputs",
     "counter_for",
     "cut_middle",
     "edits_between",

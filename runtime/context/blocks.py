@@ -15,7 +15,10 @@ from msgspec.structs import replace
 from .request import ANSWER_TOKENS, MESSAGE_TOKENS, Item, Section, Trust
 from .segments import Stretch
 
-COMPILER: Final = 2  # version of the compiler; version 1 rendered and stored one text
+# Version of the compiler: 1 rendered and stored one text, 2 had fewer rules that condense prose, 3
+# was given carried results without their positions, links and confidence, 4 condensed prose by
+# fewer rules, of which some could say something else.
+COMPILER: Final = 5
 HEAD: Final = b'{"cortex.prompt":2}\n'
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -59,9 +62,14 @@ class PromptBlock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     @property
     def sent(self) -> str:
         """The text that a model reads, without the API's framing."""
+        return "".join(self.pieces)
+
+    @property
+    def pieces(self) -> tuple[str, str, str]:
+        """What is sent: before the text, the text, and behind it."""
         if self.role != "assistant":
-            return f"{self.opening}{self.text}{self.closing}"
-        return f"{self.tool} {self.text}" if self.kind == "call" else self.text
+            return self.opening, self.text, self.closing
+        return f"{self.tool} " if self.kind == "call" else "", self.text, ""
 
     @property
     def shown(self) -> str:

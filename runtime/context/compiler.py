@@ -5,7 +5,10 @@ from collections import Counter as Tally
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
+from cortex.runtime.cache import Artefacts
+
 from .blocks import encode, with_breakpoints
+from .counted import CountedOnce
 from .errors import ContextRefusedError
 from .history.pieces import Fitted, make_piece
 from .history.recall import recall, room_for_recall
@@ -35,7 +38,7 @@ from .selection.gather import gather, scope
 from .selection.item_index import Views
 from .selection.preselect import preselect
 from .selection.rank import in_form, question_of, rank
-from .tokens import CountedOnce, Counter, TokenCounter
+from .tokens import Counter, TokenCounter
 from .trace_notes import (
     notes_of,
     tell_chosen,
@@ -93,13 +96,20 @@ class ContextCompiler:
 
     Passes: gather, scope, preselect, sanitise, deduplicate, rank, fit, compress, place, render.
     Each is a pure function that can be called alone; `trace` has what it saw, did and why. Turns
-    of the step come after all other material, and do not change it.
+    of the step come after all other material, and do not change it. *artefacts* keeps the shorter
+    forms of texts, which do not depend on anything else.
     """
 
-    def __init__(self, counter: Counter | None = None, *, compress: bool = True) -> None:
+    def __init__(
+        self,
+        counter: Counter | None = None,
+        *,
+        compress: bool = True,
+        artefacts: Artefacts | None = None,
+    ) -> None:
         self._views = Views()
         self._counter: Counter = CountedOnce(counter or TokenCounter())
-        self._compressor = Compressor(self._counter) if compress else None
+        self._compressor = Compressor(self._counter, artefacts) if compress else None
         # Cached, because every later prompt compiles its turns again.
         make = partial(make_piece, self._counter.count, self._compressor)
         self._piece = lru_cache(PIECES_KEPT)(make)

@@ -1,16 +1,16 @@
 """Account: assigns every token of a prompt, and records the decision about every item."""
 
 import hashlib
-from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from .blocks import COMPILER, HEAD, PromptBlock, framing_tokens, line_of
+from .counted import shares
 from .layout.fence import consecutive
 from .layout.render import Fixed
 from .material import Choice, Left, Ranked
@@ -74,12 +74,7 @@ class Measured:
 
 def measure(blocks: list[PromptBlock], counter: Counter) -> Measured:
     """Count what is sent; a token belongs to the block of its first byte."""
-    texts = [block.sent for block in blocks]
-    begins = list(accumulate(counter.lengths("".join(texts)), initial=0))[:-1]  # of each token
-    ends = accumulate(len(text.encode()) for text in texts)
-    through = [0, *(bisect_left(begins, end) for end in ends)]
-    tokens = [last - first for first, last in pairwise(through)]
-    return Measured(blocks, tokens, counter)
+    return Measured(blocks, shares([block.pieces for block in blocks], counter), counter)
 
 
 class Account(NamedTuple):

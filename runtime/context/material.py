@@ -113,7 +113,7 @@ class Ranked(NamedTuple):
     """An item cut into chunks, each with its score."""
 
     item: Item
-    lines: list[str]
+    lines: Sequence[str]
     numbers: Sequence[int]  # line numbers in the source
     chunks: tuple[Chunk, ...]
     scores: tuple[float, ...]  # one per chunk

@@ -12,7 +12,7 @@ from cortex.runtime.models import Caching, Price
 from .segments import Prefix
 
 Section: TypeAlias = Literal[
-    "persona", "instructions", "tools", "knowledge", "memory", "history", "step"
+    "persona", "instructions", "directives", "tools", "knowledge", "memory", "history", "step"
 ]
 ItemSection: TypeAlias = Literal["tools", "knowledge", "memory", "history", "step"]
 Trust: TypeAlias = Literal["trusted", "untrusted"]
@@ -22,13 +22,15 @@ Edge: TypeAlias = Literal["supersedes", "refines", "contradicts", "led_to", "cau
 SECTIONS: Final[tuple[Section, ...]] = (
     "persona",
     "instructions",
+    "directives",
     "tools",
     "knowledge",
     "memory",
     "history",
     "step",
 )
-STABLE: Final[tuple[Section, ...]] = ("persona", "instructions", "tools")  # the same every time
+# The same every time, until a person lays down something else, which begins an epoch.
+STABLE: Final[tuple[Section, ...]] = ("persona", "instructions", "directives", "tools")
 WINDOW_SHARE: Final = 0.4  # answers get worse well below the advertised window of a model
 EFFECTIVE_WINDOW_TOKENS: Final = 24_000
 TOOLS_SHARE: Final = 0.1  # what tools take above this share lowers the effective window
@@ -145,18 +147,20 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     history: int
     step: int
     headroom: int
+    directives: int = 600  # that of prompts from before there were any
 
     @classmethod
     def scaled_to(cls, effective_window: int) -> "Budgets":
         """The default budgets, in proportion to *effective_window*.
 
         The author's texts (persona, instructions, step) do not get shorter in a smaller
-        window, so that those three budgets only grow.
+        window, nor does what a person laid down: those budgets only grow.
         """
         scale = effective_window / EFFECTIVE_WINDOW_TOKENS
         return cls(
             persona=round(300 * max(scale, 1)),
             instructions=round(1_200 * max(scale, 1)),
+            directives=round(600 * max(scale, 1)),
             tools=round(3_000 * scale),
             knowledge=round(12_000 * scale),
             memory=round(6_000 * scale),
@@ -173,6 +177,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     window: int  # maximum tokens of the model
     persona: str = ""
     instructions: str = ""
+    directives: str = ""  # what people laid down and is in force, a line each; never left out
     items: tuple[Item, ...] = ()  # named by the process: knowledge, evidence, tools
     carry: tuple[str, ...] = ()  # ids of earlier steps whose outputs this step sees
     tools: tuple[Tool, ...] = ()  # in the order in which they are shown

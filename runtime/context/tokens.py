@@ -4,7 +4,6 @@ import re
 import struct
 import threading
 from collections.abc import Sequence
-from hashlib import blake2b
 from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
@@ -40,7 +39,6 @@ BLOCK_CHARS: Final = 8_192
 _MARKS = re.compile(r"(?:[^\w\s]|_)*+")
 _lock = threading.Lock()
 _loaded: dict[str, "tuple[tiktoken.Encoding, bytes]"] = {}  # one copy of the ranks a process
-KEPT: Final = 1 << 16  # texts: about 8 MB of digests
 
 
 class Counter(Protocol):
@@ -110,14 +108,12 @@ class TokenCounter:
     def count(self, text: str) -> int:
         """Tokens of *text* as `tiktoken`'s `encode_ordinary` counts them."""
         encoder, _ = _load(self.encoding)
-        return sum(len(encoder.encode_ordinary(part)) for part in _stretches(text))
+        return sum(len(encoder.encode_ordinary(part)) for part in stretches(text))
 
     def lengths(self, text: str) -> Sequence[int]:
         """UTF-8 bytes of each token of *text*, in order."""
         encoder, lengths = _load(self.encoding)
-        return [
-            lengths[rank] for part in _stretches(text) for rank in encoder.encode_ordinary(part)
-        ]
+        return [lengths[rank] for part in stretches(text) for rank in encoder.encode_ordinary(part)]
 
     def truncate(self, text: str, tokens: int) -> str:
         """The first *tokens* tokens of *text*, without a split code point at their end.
@@ -136,7 +132,8 @@ class TokenCounter:
         return ""
 
 
-def _stretches(text: str) -> list[str]:
+def stretches(text: str) -> list[str]:
+    """*text* in the parts that are counted one by one; nearly always one."""
     cuts = [0]
     for end in range(BLOCK_CHARS, len(text), BLOCK_CHARS):
         block = text[end - BLOCK_CHARS : end]
@@ -175,28 +172,3 @@ def _unpack(name: str) -> "tuple[tiktoken.Encoding, bytes]":
 
     encoder = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     return encoder, lengths
-
-
-class CountedOnce:
-    """A counter that caches token counts by the text's digest; thread-safe."""
-
-    def __init__(self, counter: Counter) -> None:
-        self._counter = counter
-        self.encoding = counter.encoding
-        self.exact = counter.exact
-        self._known: dict[bytes, int] = {}
-
-    def count(self, text: str) -> int:
-        """Tokens of *text*."""
-        digest = blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
-        known = self._known.get(digest)
-        if known is None:
-            known = self._counter.count(text)
-            if len(self._known) >= KEPT:
-                self._known = {}  # in one step, so that no other thread sees half of it
-            self._known[digest] = known
-        return known
-
-    def lengths(self, text: str) -> Sequence[int]:
-        """UTF-8 bytes of each token of *text*, in order."""
-        return self._counter.lengths(text)

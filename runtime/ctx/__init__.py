@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .encoding import encode
     from .errors import CtxBoundError, CtxFormatError, CtxSourceError
     from .package import KINDS, Counter, Kind, Mode, Package, Part, kind_of, kind_of_name
-    from .prose import condense, extract
+    from .prose import checked_draft, condense, extract, sentences_that_cover
     from .sources.sources import read as read_source
 else:
     lazily(__name__)
@@ -32,6 +32,7 @@ __all__ = [
     "Part",
     "Report",
     "check",
+    "checked_draft",
     "condense",
     "decode",
     "encode",
@@ -39,4 +40,5 @@ __all__ = [
     "kind_of",
     "kind_of_name",
     "read_source",
+    "sentences_that_cover",
 ]

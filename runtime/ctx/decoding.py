@@ -8,7 +8,7 @@ import msgspec
 from . import header, logs
 from .document import Document
 from .errors import CtxFormatError, CtxSourceError
-from .legend import legend
+from .legend.entries import EXPANDED_CHARS, expand
 from .notation import reader
 from .package import DATA_KINDS, MARK, Kind, Mode, kind_of
 from .sources import json_source, sources
@@ -37,9 +37,7 @@ class Decoded(msgspec.Struct, frozen=True):
         return sources.write(self.document, self.kind)
 
 
-def decode(
-    text: str, *, kind: Kind | None = None, limit_chars: int = legend.EXPANDED_CHARS
-) -> Decoded:
+def decode(text: str, *, kind: Kind | None = None, limit_chars: int = EXPANDED_CHARS) -> Decoded:
     """What the package *text* holds; a condensed text comes back as the condensed text.
 
     Args:
@@ -58,7 +56,7 @@ def decode(
         return Decoded("exact", "json", Document(_json(text)), None)
     if found.mode == "verbatim":
         return _verbatim(found.body, found.kind)
-    body = legend.expand(found.legend, found.body, limit_chars)
+    body = expand(found.legend, found.body, limit_chars)
     if found.kind not in DATA_KINDS:
         whole = logs.unfold(body) if "stamps" in found.flags else body
         return Decoded(found.mode, found.kind, None, whole)

@@ -13,6 +13,7 @@ from .decoding import decode, is_bare
 from .document import Document
 from .errors import CtxBoundError, CtxFormatError, CtxSourceError
 from .legend import legend
+from .legend.entries import show
 from .notation import writer
 from .notation.inline import DEPTH
 from .notation.spelling import DIGITS, is_too_long
@@ -146,7 +147,7 @@ def _shaped(body: str, kind: Kind, flags: tuple[str, ...], tally: EncodingCounte
     plain = _Form(header.put("exact", kind, body, flags), "exact", tally.known(body))
     if not entries:
         return [plain]
-    return [_Form(header.put("exact", kind, named, flags, legend.show(entries)), "exact"), plain]
+    return [_Form(header.put("exact", kind, named, flags, show(entries)), "exact"), plain]
 
 
 def _text_forms(source: str, kind: Kind, tally: EncodingCounter) -> list[_Form]:

@@ -24,7 +24,6 @@ HASH_BYTES: Final = 32
 READ: Final = 1_024  # records of a page
 READ_BYTES: Final = 4 << 20
 FOLDER: Final = ".cortex"
-LOG_FILE: Final = "log.db"
 
 
 class Leaves(Protocol):

@@ -1,10 +1,9 @@
 """A comparison of two histories, in lines for people."""
 
-import json
 from collections.abc import Iterator
 
 from cortex.runtime.kernel import many
-from cortex.runtime.replay import ReportLine
+from cortex.runtime.replay import ReportLine, shown_value
 
 from .sides import HistoryDiff, Side
 from .state import Changed
@@ -28,8 +27,8 @@ def report_of(found: HistoryDiff) -> Iterator[ReportLine]:
         yield from _side(mark, side)
     for change in found.changes:
         yield ReportLine(f"  {change.field}")
-        yield ReportLine(f"    a {_value(change.recorded)}", "red")
-        yield ReportLine(f"    b {_value(change.replayed)}", "green")
+        yield ReportLine(f"    a {shown_value(change.recorded, SHORT)}", "red")
+        yield ReportLine(f"    b {shown_value(change.replayed, SHORT)}", "green")
     for kind, changed in (found.state or {}).items():
         yield from _changed(kind, changed)
 
@@ -70,9 +69,3 @@ def _changed(kind: str, changed: Changed) -> Iterator[ReportLine]:
     yield from lines[:LISTED]
     if len(lines) > LISTED:
         yield ReportLine(f"  and {len(lines) - LISTED:,} more: --json has them all", "dim")
-
-
-def _value(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = text.replace("\n", "\\n")
-    return text if len(text) <= SHORT else f"{text[:SHORT]} ..."

@@ -11,7 +11,7 @@ from pathlib import Path
 from cortex.runtime.code.programs import WHOSE
 from cortex.runtime.subjects import FOLDER
 
-DATABASES = ("projections.db", "snapshots.db", "cache.db")
+DATABASES = ("projections.db", "memory.db", "snapshots.db", "cache.db")
 BESIDE = ("", "-wal", "-shm", "-journal")
 FOLDERS = ("cold", "logs", "notifications")
 SAID = "up.log"  # and what it was renamed to

@@ -24,11 +24,16 @@ if TYPE_CHECKING:
     )
     from .state.asked import (
         ANSWERS,
+        ENGINE,
+        MANAGER,
+        PEOPLE,
         RECORDS,
         STEP_ANSWERS,
         AskedSoFar,
         Serving,
+        asker,
         counted,
+        is_wanted,
         speaks_for,
         takers_of,
     )
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
     from .state.goals import GOAL
     from .state.history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
     from .state.items import Live
-    from .state.recorded_calls import RecordedCalls, call_of, family, joined_path, repeated
+    from .state.recorded_calls import RecordedCalls, family, joined_path, repeated
     from .state.records import (
         PROJECTIONS,
         STATUS_OF_TOPIC,
@@ -44,8 +49,7 @@ if TYPE_CHECKING:
         ExecutionRow,
         list_executions,
     )
-    from .state.speakers import ENGINE, MANAGER, PEOPLE, asker, is_wanted
-    from .state.spending import tokens_of
+    from .state.spending import tokens_of, usage_of_answer
     from .state.state import (
         AGREEMENT,
         DECIDER,
@@ -60,12 +64,19 @@ if TYPE_CHECKING:
     from .state.values import checked_inputs, clipped, too_large
     from .steps.breakpoints import breakpoint_places, breakpoints_of
     from .steps.choices import choices
+    from .steps.deadlines import wait_before_call, wait_before_retry
     from .steps.dialogue import Offers
     from .steps.growing import checked_as_declared, goal_at_hand
+    from .steps.laid_down import scopes_of, with_directives
     from .steps.recalling import ANY
-    from .steps.requests import context_compile, gate_evaluate, knowledge_request
-    from .steps.retrying import wait_before_call, wait_before_retry
-    from .steps.step_sequencer import reached
+    from .steps.recovery import reached
+    from .steps.requests import (
+        context_compile,
+        gate_evaluate,
+        knowledge_request,
+        memory_request,
+    )
+    from .steps.steered import skills_to_use, steered, steering_notes, with_packages_laid_down
 else:
     lazily(__name__)
 
@@ -105,7 +116,6 @@ __all__ = [
     "asker",
     "breakpoint_places",
     "breakpoints_of",
-    "call_of",
     "checked_as_declared",
     "checked_inputs",
     "choices",
@@ -136,6 +146,7 @@ __all__ = [
     "left_behind",
     "list_executions",
     "may_answer",
+    "memory_request",
     "not_to_fork",
     "observed",
     "open_effects",
@@ -148,9 +159,13 @@ __all__ = [
     "run",
     "run_goal",
     "run_request",
+    "scopes_of",
     "set_breakpoints",
+    "skills_to_use",
     "skip",
     "speaks_for",
+    "steered",
+    "steering_notes",
     "steps_before",
     "stood_at",
     "take_back",
@@ -158,6 +173,9 @@ __all__ = [
     "tokens_of",
     "too_large",
     "unknown_step",
+    "usage_of_answer",
     "wait_before_call",
     "wait_before_retry",
+    "with_directives",
+    "with_packages_laid_down",
 ]

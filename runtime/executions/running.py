@@ -104,12 +104,9 @@ def run_goal(
         AskTimeoutError: It has not come to a stop in time.
     """
     step: dict[str, Any] = {"may": list(may), "tools": list(tools), "by_hand": by_hand}
-    if check is not None:
-        step["check"] = list(check)
-    if turns is not None:
-        step["budget"] = {"turns": turns}
-    if within_s is not None:
-        step["timeout"] = within_s
+    step |= {} if check is None else {"check": list(check)}
+    step |= {} if turns is None else {"budget": {"turns": turns}}
+    step |= {} if within_s is None else {"timeout": within_s}
     request = ExecutionRequest(
         execution_id=client.new_id(),
         goal=goal,

@@ -1,9 +1,11 @@
 """Makes a home's log from an export; nothing is kept before all of it was checked.
 
 The log and its blobs are made in a folder beside the home. Renames put them in place; the log comes
-last. A kill leaves the home as it was, and the folder, which the next import removes.
+last. A kill leaves the home as it was, but for blobs that no event names, and the folder. The next
+import removes both.
 """
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -14,7 +16,7 @@ import msgspec
 
 from cortex.bus import Batch, Row
 from cortex.runtime.access.trust import withdraw_trust
-from cortex.runtime.kernel import Home, RefusedError
+from cortex.runtime.kernel import IMPORTING, Home, RefusedError
 from cortex.runtime.log import (
     BlobStore,
     EventLog,
@@ -32,6 +34,8 @@ from .intake import Intake
 BATCH_EVENTS, BATCH_BYTES = 8_192, 8 << 20  # in one transaction
 BESIDE = ("-wal", "-shm", "-journal")  # files of SQLite beside a database
 HELD_FOR = "import"
+MOVING = "moving"  # file with the names of the blobs that are moved into the home
+_BLOB = re.compile(r"[0-9a-f]{2}/[0-9a-f]{1,128}")
 
 
 class ImportDocument(msgspec.Struct):
@@ -59,8 +63,10 @@ def import_log(source: BinaryIO, home: Home) -> ImportDocument:
         OSError: A file cannot be read or written.
     """
     home = Home(home.path.resolve())  # where a link leads: renames stay on one file system
+    beside = home.path.with_name(f"{home.path.name}{IMPORTING}")
+    if (beside / MOVING).exists() and (beside / home.log_path.name).exists():
+        _take_back(beside, home)
     _refuse_filled(home)
-    beside = home.path.with_name(f"{home.path.name}.importing")
     with _scratch(beside):
         made = Home(beside, stands_for=home)  # it needs no trust of its own
         made.complete()
@@ -126,21 +132,35 @@ class _Building:
         self._rows, self._bytes = [], 0
 
 
+def _take_back(beside: Path, home: Home) -> None:
+    """Remove the blobs that a killed import left in *home*: the log that names them never came."""
+    with _held(home):
+        if _events_in(home):
+            return
+        for name in (beside / MOVING).read_text().split():
+            if _BLOB.fullmatch(name):  # whoever wrote the file names nothing else
+                (home.blobs / name).unlink(missing_ok=True)
+        sync(home.path)
+
+
 def _refuse_filled(home: Home) -> None:
     """Refuse a home that has events, or what is no home."""
     if not home.path.exists() or (home.path.is_dir() and not any(home.path.iterdir())):
         return
     home.check()
-    # An empty file is what a lock, or a killed creation, leaves.
-    if not home.log_path.exists() or not home.log_path.stat().st_size:
-        return
-    with closing(EventLog.open(home.log_path, readonly=True)) as log:
-        head = log.state().head
-    if head:
+    if head := _events_in(home):
         raise RefusedError(
             f"{home.path} has {head:,} events, and an export goes into a home without any: name "
             "another one with --home"
         )
+
+
+def _events_in(home: Home) -> int:
+    # An empty file is what a lock, or a killed creation, leaves.
+    if not home.log_path.exists() or not home.log_path.stat().st_size:
+        return 0
+    with closing(EventLog.open(home.log_path, readonly=True)) as log:
+        return log.state().head
 
 
 @contextmanager
@@ -174,22 +194,34 @@ def _put_in_place(made: Home, home: Home) -> None:
 
 def _fill(made: Home, home: Home) -> None:
     """Move blobs and log into a home that has none; the log last, so that it is all or nothing."""
-    try:
-        lock = OwnerLock(home.log_path, HELD_FOR)
-    except LogHeldError as error:
-        raise HomeHeldError(str(home.path), error.pid, error.held_for) from None
-    try:
+    with _held(home):
         _refuse_filled(home)  # again: now nobody can record anything
-        for path in made.blobs.glob("??/*"):
+        blobs = sorted(made.blobs.glob("??/*"))
+        names = [str(path.relative_to(made.blobs)) for path in blobs]
+        (made.path / MOVING).write_text("\n".join(names))
+        sync(made.path / MOVING)
+        sync(made.path)
+        for path in blobs:
             there = home.blobs / path.parent.name
             there.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.replace(there / path.name)
-        for derived in (home.projections_path, home.path / "snapshots.db"):
+        for derived in (home.projections_path, home.path / "memory.db", home.path / "snapshots.db"):
             for end in ("", *BESIDE):
                 derived.with_name(derived.name + end).unlink(missing_ok=True)
         for end in BESIDE:  # SQLite would add those of the empty log to the new one
             home.log_path.with_name(home.log_path.name + end).unlink(missing_ok=True)
         made.log_path.replace(home.log_path)
         sync(home.path)
+
+
+@contextmanager
+def _held(home: Home) -> Iterator[None]:
+    """Nobody else opens the log of *home* meanwhile."""
+    try:
+        lock = OwnerLock(home.log_path, HELD_FOR)
+    except LogHeldError as error:
+        raise HomeHeldError(str(home.path), error.pid, error.held_for) from None
+    try:
+        yield
     finally:
         lock.release()

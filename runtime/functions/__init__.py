@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .gates import Verdict, gate
     from .making import Made, made_of
     from .observers import on
-    from .parameters import converted, read_parameters
+    from .parameters import converted
     from .path import Path
     from .signature import Signature, titled
     from .step import ActionStep, GateStep, Step, ToolStep
@@ -33,6 +33,5 @@ __all__ = [
     "gate",
     "made_of",
     "on",
-    "read_parameters",
     "titled",
 ]

@@ -1,7 +1,7 @@
 """The component that a decorator makes of a function, and the handlers of both kinds."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar, Protocol
 
@@ -149,11 +149,8 @@ def made_of(
     name = attributes.pop("component") or titled(signature.name)
     if not name.isidentifier():
         raise ComponentInvalidError(signature.name, f"cannot be called {name!r}: name a component")
-    ports = {port.name for port in signature.ports}
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    own = [inspect.Parameter(each, keyword) for each in wants if each not in ports]
-    if "home" not in ports:
-        own.append(inspect.Parameter("home", keyword, default=None))
+    ports = frozenset(port.name for port in signature.ports)
+    own = _own_ports(ports, wants)
 
     @cache
     def component() -> type[Component]:
@@ -163,7 +160,7 @@ def made_of(
             "__module__": function.__module__,
             "__qualname__": function.__qualname__,  # with the module, where it is found again
             "__signature__": inspect.Signature((*signature.ports, *own)),
-            "ports": frozenset(ports),
+            "ports": ports,
             "serves": serves,
             method: handler,
             **attributes,
@@ -171,6 +168,15 @@ def made_of(
         return type(name, (base,), parts)
 
     setattr(function, MADE, component)
+
+
+def _own_ports(ports: Collection[str], wants: Sequence[str]) -> list[inspect.Parameter]:
+    """What a component takes beside the *ports* of its function: what it *wants*, and the home."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = [inspect.Parameter(each, keyword) for each in wants if each not in ports]
+    if "home" not in ports:
+        own.append(inspect.Parameter("home", keyword, default=None))
+    return own
 
 
 def routed(handler: Callable[..., Any], event: type[Event], key: str | None) -> Callable[..., Any]:

@@ -10,13 +10,12 @@ if TYPE_CHECKING:
     from .environment import AT_REMOTE, TO_SIGN, environment_for
     from .framing import PipeFrameError
     from .parent import Parent, enter_child
-    from .process import DEBUGGABLE, close_process, enter_process, given
+    from .process import close_process, enter_process, given
 else:
     lazily(__name__)
 
 __all__ = [
     "AT_REMOTE",
-    "DEBUGGABLE",
     "TO_SIGN",
     "ChildLog",
     "ChildProcess",

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
         NotReadyError,
         RefusedError,
     )
-    from .home.config import Config
+    from .home.config import Config, GcConfig
     from .home.home import Home
+    from .home.home_damage import IMPORTING
     from .home.log_config import HeadReceiver
     from .home.masking import key_names, mask_for, open_blobs
     from .hosts.host import LocalHost, Outcome, trace_of
@@ -52,7 +53,10 @@ if TYPE_CHECKING:
     from .ports import preferences_of_user
     from .runtime import Runtime
     from .shells import supervision
-    from .shells.supervision import Restarts
+    from .shells.running import Watching
+    from .shells.shell import Hooks
+    from .shells.supervision import Restarts, Watched
+    from .shells.supervisor import Supervisor
     from .times import duration, iso, local, many, parse_end, parse_time, recent
     from .version import VERSION
     from .worker import Worker
@@ -62,6 +66,7 @@ else:
 __all__ = [
     "COMPLETES",
     "EFFECTIVE",
+    "IMPORTING",
     "MADE",
     "SERVED",
     "VERSION",
@@ -74,9 +79,11 @@ __all__ = [
     "Delivery",
     "Entry",
     "Forget",
+    "GcConfig",
     "HeadReceiver",
     "Home",
     "HomeError",
+    "Hooks",
     "Later",
     "LocalHost",
     "ManifestError",
@@ -89,6 +96,9 @@ __all__ = [
     "Route",
     "Runtime",
     "Serves",
+    "Supervisor",
+    "Watched",
+    "Watching",
     "Worker",
     "announcement_of",
     "built_in",

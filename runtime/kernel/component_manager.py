@@ -1,13 +1,12 @@
 """Runs the components of a runtime: one shell each, or one for each worker."""
 
-import secrets
+import contextlib
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
 from msgspec.structs import replace
 
 from cortex.bus import (
@@ -18,7 +17,6 @@ from cortex.bus import (
     HubPort,
     LocalHub,
     Log,
-    Pair,
     Publish,
     Query,
     Subscribe,
@@ -31,8 +29,6 @@ from cortex.runtime.secrets import Mask
 from .components.component import (
     AsyncComponent,
     Component,
-    Route,
-    component_of,
     contract_of,
     is_query,
     routes_of,
@@ -40,61 +36,30 @@ from .components.component import (
 from .components.manifest import Entry, construct
 from .errors import NotReadyError
 from .home.config import Config
+from .home.home import Home
 from .hosts.host import Host, LocalHost
 from .hosts.shared_host import SharedHost
 from .hosts.spawned import Born, SpawnedHost
 from .hosts.tracebacks import Tracebacks
+from .managed_component import ManagedComponent
 from .shells.endings import Endings
-from .shells.feed import Feeding, Program, ordered, work, work_side_by_side
+from .shells.feed import Feeding, Program
 from .shells.leases import Leases
-from .shells.recall import Recall, Snapshots
-from .shells.resting import KEEP_NS, REST_NS, KeptHosts, Resting
+from .shells.ordered import ordered
+from .shells.recall import DiskSnapshots, MemorySnapshots, Recall, Snapshots
+from .shells.resting import KEEP_NS, REST_NS, Dormant, KeptHosts, Pulse, Resting
 from .shells.retries import hearing
-from .shells.shell import Hooks, Pulse, Shell, ask, wake
-from .shells.supervisor import RunningShell, Supervisor
+from .shells.running import RunningShell, Watching
+from .shells.shell import Hooks, Shell, ask, flush, wake
+from .shells.supervisor import Supervisor
+from .shells.workers import work, work_side_by_side
 
 if TYPE_CHECKING:
     from .hosts.async_host import AsyncHost
 
 STALL_NS = 300_000_000_000  # an ordered component counts as hung after this long at one page
 
-TAG = secrets.token_hex(4)  # another process may host a component of the same name
-
 PortsFor = Callable[[Entry], dict[str, Any]]
-
-
-class ManagedComponent(msgspec.Struct):
-    """One running component."""
-
-    component: type[Component]
-    entry: Entry
-    labels: tuple[str, ...]  # names of its shells
-    routes: tuple[Route, ...]
-    kept: KeptHosts  # hosts of resting shells
-    wakes: dict[str, Callable[[], None]] = {}  # by label
-    answering: SharedHost | None = None  # host of the first shell
-    resting: Resting | None = None  # None if its shells always run
-
-    @property
-    def name(self) -> str:
-        """The component's name, also the name of its subscription."""
-        return self.component.component_name()
-
-    @property
-    def endings(self) -> str:
-        """Its subscription to endings, which is unique to this process."""
-        return f"{self.name}/endings-{TAG}"
-
-    @property
-    def start(self) -> str:
-        """Where its subscription begins, if it is new."""
-        return self.entry.start or self.component.start
-
-    def pairs(self) -> tuple[Pair, ...]:
-        """What it subscribes to; empty if it only answers queries."""
-        return tuple(
-            dict.fromkeys((r.event.topic_name(), r.key) for r in self.routes if not is_query(r))
-        )
 
 
 class ComponentManager:
@@ -105,17 +70,19 @@ class ComponentManager:
         hub: HubPort,
         log: Log,
         vocabulary: Vocabulary,
-        snapshots: Snapshots,
-        supervisor: Supervisor,
+        supervisor: Supervisor[RunningShell],
         ports_for: PortsFor,
-        home: str,
+        home: Home | None,
         config: Config,
         keep: Callable[[bytes], str],
         mask: Mask,
     ) -> None:
         self._hub, self._log, self._vocabulary = hub, log, vocabulary
-        self._snapshots, self._supervisor = snapshots, supervisor
-        self._ports_for, self._home = ports_for, home
+        self._snapshots: Snapshots = (
+            DiskSnapshots(home.path / "snapshots.db") if home else MemorySnapshots()
+        )
+        self._supervisor, self._ports_for = supervisor, ports_for
+        self._home = str(home.path) if home else ""
         self._config = config
         self._keep, self._mask = keep, mask  # stores a blob, for the traceback of a failure
         self._standing = isinstance(hub, LocalHub)  # standing claims need a hub in this process
@@ -213,7 +180,7 @@ class ComponentManager:
         for label in post.labels:
             self._supervisor.unwatch(label, patience_s)
             self._unwatch(post, label)
-        post.kept.stop_all()
+        self._let_go(post)
         return post
 
     def end_all(self, patience_s: float) -> None:
@@ -226,12 +193,24 @@ class ComponentManager:
         for post in posts:
             for label in post.labels:
                 self._unwatch(post, label)
-            post.kept.stop_all()
+            self._let_go(post)
 
     @staticmethod
     def _begin_no_more(post: ManagedComponent) -> None:
         if post.resting is not None:
             post.resting.end()
+        if post.dormant is not None:
+            post.dormant.end()
+
+    def _let_go(self, post: ManagedComponent) -> None:
+        """Stop what has no shell and never gets one again."""
+        post.kept.stop_all()
+        kept = post.dormant.take() if post.dormant is not None else None
+        if kept is not None:
+            program, host = kept
+            with contextlib.suppress(CortexError):  # its cursor stays behind: it is handled again
+                flush(program, partial(self._hub.submit, post.name))
+            post.kept.keep(post.name, host)  # which stops it
 
     def _stop_answering(self, post: ManagedComponent) -> None:
         for route in post.routes:
@@ -244,8 +223,13 @@ class ComponentManager:
 
         def make(hooks: Hooks) -> RunningShell:
             nonlocal pulse, host
-            pulse, host = Pulse(), post.kept.take(label) or self._host(post)
-            return self._started(post, label, hooks, pulse, host)
+            pulse, kept = Pulse(), post.dormant.take() if post.dormant is not None else None
+            if kept is not None:
+                host = kept[1]
+                return self._started(post, label, hooks, pulse, host, kept[0], resumed=True)
+            host = post.kept.take(label) or self._host(post)
+            program = self._program(post, label, host, pulse)
+            return self._started(post, label, hooks, pulse, host, program)
 
         def overdue(now_ns: int) -> bool:
             since_ns = pulse.busy_since_ns
@@ -254,25 +238,45 @@ class ComponentManager:
             return self._leases.overdue(label, now_ns)
 
         def rested() -> None:
+            if post.resting is None:  # what wakes a dormant one stays
+                return
             self._unwatch(post, label)
             if host is not None and host.is_kept():
                 post.kept.keep(label, host, KEEP_NS)
-            if post.resting is not None:
-                post.resting.rest(label)
+            post.resting.rest(label)
 
-        return self._supervisor.watch(label, make, overdue, rested)
+        watching = Watching(overdue, rested)
+        if ordered and self._sleeps(post):
+            post.dormant = Dormant(partial(self._supervisor.watch, label, make, watching))
+        return self._supervisor.watch(label, make, watching)
+
+    def _sleeps(self, post: ManagedComponent) -> bool:
+        """Whether an ordered component needs no thread of its own to be called in."""
+        has_process = post.component.cpu and bool(self._home)
+        rests = post.component.may_rest(self._config, post.entry.settings)
+        return self._standing and bool(post.pairs()) and (rests or has_process)
 
     def _started(
-        self, post: ManagedComponent, label: str, hooks: Hooks, pulse: Pulse, host: Host
+        self,
+        post: ManagedComponent,
+        label: str,
+        hooks: Hooks,
+        pulse: Pulse,
+        host: Host,
+        program: Program | None,
+        *,
+        resumed: bool = False,
     ) -> RunningShell:
         if label == post.labels[0]:
             post.answering = host if isinstance(host, SharedHost) else None
-        program = self._program(post, label, host, pulse)
-        ref = Shell.start(label, self._hub, host, program, hooks, self._leases, pulse)
+        held = self._leases, pulse, post.dormant
+        ref = Shell.start(label, self._hub, host, program, hooks, *held, resumed=resumed)
         self._unwatch(post, label)
 
         def bell() -> None:
             wake(ref, pulse)
+            if pulse.dormant and post.dormant is not None:
+                post.dormant.wake()
 
         def abandon() -> None:
             pulse.abandoned = True
@@ -316,7 +320,7 @@ class ComponentManager:
             contract=contract_of(component, self._config, post.entry.effects),
             traces=Tracebacks(post.name, self._keep, self._mask.text),
             claimant=label if self._standing else "",
-            rest_ns=None if post.resting is None else rest_ns,
+            rest_ns=None if post.resting is None and post.dormant is None else rest_ns,
         )
         if connected:
             return work_side_by_side(feeding, cast("AsyncHost", host), Endings(post.endings))
@@ -324,7 +328,16 @@ class ComponentManager:
             return work(feeding, host, self._hub.steady_ns)
         version = component.recalls
         seen, ends = Filter(pairs), lambda: pulse.ending
-        recall = Recall(post.name, version, seen, host, self._log, self._snapshots, ends)
+        recall = Recall(
+            post.name,
+            version,
+            seen,
+            host,
+            self._log,
+            self._snapshots,
+            ends,
+            results=[each.topic_name() for each in component.folds_results],
+        )
         return ordered(replace(feeding, filter=hearing(post.name, pairs)), host, recall)
 
     def _host(self, post: ManagedComponent) -> Host:
@@ -357,30 +370,23 @@ class ComponentManager:
             reply = None if host is None else host.answer_at_once(query)
             if reply is not None:
                 return reply
-            shell = self._supervisor.shell(post.labels[0], timeout_s)
-            if shell is None or not shell.is_alive():
-                raise UnansweredError(query.topic_name())
-            return ask(shell, query, timeout_s)
+            try:
+                return self._ask(post, query, timeout_s)
+            except UnansweredError:
+                if post.dormant is None:
+                    raise
+            post.dormant.wake()  # it may have come to rest at this moment, with the query waiting
+            return self._ask(post, query, timeout_s)
 
         return answer
+
+    def _ask(self, post: ManagedComponent, query: Query, timeout_s: float) -> Event:
+        shell = self._supervisor.running(post.labels[0], timeout_s)
+        if shell is None or not shell.ref.is_alive():
+            raise UnansweredError(query.topic_name())
+        return ask(shell.ref, query, timeout_s)
 
 
 def _search_path() -> tuple[str, ...]:
     """The module search path of this process, without entries relative to the working folder."""
     return tuple(path for path in sys.path if Path(path).is_absolute())
-
-
-def entry_of(component: "str | Entry | type[Component] | Callable[..., Any]") -> Entry:
-    """The manifest entry of *component*."""
-    if isinstance(component, Entry):
-        return component
-    if isinstance(component, str):
-        return Entry(component)
-    return Entry(f"{component.__module__}:{component.__qualname__}")
-
-
-def class_of(
-    component: "str | Entry | type[Component] | Callable[..., Any]", load: Callable[[str], Any]
-) -> Any:
-    """The class that *component* is, is decorated as, or names by import string."""
-    return component_of(component) or load(entry_of(component).component)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cortex.bus import Client, Log, Recorded, Vocabulary, decode
+from cortex.runtime.cache import Cache
 from cortex.runtime.log import Blobs, EventLog, MemoryBlobs
 from cortex.runtime.secrets import MaskedBlobs
 from cortex.runtime.subjects import PersonalLog, SubjectKeys
@@ -21,12 +22,14 @@ def ports_in_runtime(
     log: Log,
     vocabulary: Vocabulary,
     client: Client,
+    cache: Cache,
     settings: Mapping[str, Any],
     user_preferences: Mapping[str, str],
 ) -> dict[str, Any]:
     """The ports of a component that runs beside the hub.
 
     `home` may be None; `log` is for reading, `history(stream)` returns the events of a stream,
+    `cache` is that of the home, shared by all components of this process;
     `ask(query)` an answer, `publish(*events)` publishes events outside of handlers;
     `user_preferences` are those of the home in the user's data folder. A `Runtime` adds itself, as
     `runtime`, for components that start others.
@@ -39,6 +42,7 @@ def ports_in_runtime(
         "settings": dict(settings),
         "log": log,
         "history": client.read_stream,
+        "cache": cache,
         "ask": client.ask,
         "publish": client.publish,
         "user_preferences": user_preferences,
@@ -67,6 +71,7 @@ def ports_in_child(
         "vocabulary": vocabulary,
         "settings": dict(settings),
         "history": _history_of(found),
+        "cache": Cache(found.path if found else None, config.cache),
         "mask": mask,
     }
 

@@ -23,14 +23,15 @@ from cortex.bus import (
 from cortex.bus.events import ComponentRestarted, RuntimeStarted, RuntimeStopped, TrustGiven
 from cortex.runtime.access import RecordedOwners
 from cortex.runtime.access.trust import take_unrecorded
+from cortex.runtime.cache import Cache
 from cortex.runtime.log import AgentWork, Blobs, EventLog, MemoryBlobs, MemoryLog
 from cortex.runtime.secrets import Mask, MaskedBlobs
 from cortex.runtime.subjects import HubSubjects, PersonalBlobs, PersonalLog, SubjectKeys
 
-from .component_manager import ComponentManager, class_of, entry_of
+from .component_manager import ComponentManager
 from .components.announcements import announce, withdraw
 from .components.component import Component, vocabulary_of
-from .components.manifest import Entry, built_in, configured, load
+from .components.manifest import Entry, built_in, class_of, configured, entry_of, load
 from .errors import NotReadyError
 from .home.config import Config
 from .home.home import Home
@@ -39,7 +40,7 @@ from .hosts.host_process import PROCESS
 from .log_levels import configure_logs
 from .logs import configure_unless_done, hide_in_logs
 from .ports import ports_in_runtime, preferences_of_user
-from .shells.recall import DiskSnapshots, MemorySnapshots
+from .shells.running import RunningShell
 from .shells.supervisor import Supervisor
 from .version import VERSION
 
@@ -102,13 +103,35 @@ class Runtime:
         self.vocabulary: Vocabulary = vocabulary_of(cls for cls, _ in self._wanted)
         self.mask: Mask = mask_for(self.config, home)  # later secrets are added to it
         self.subjects = SubjectKeys.of_home(home.path) if home else SubjectKeys(None)
-        self.blobs: Blobs = (
-            open_blobs(home, self.config, self.mask)
-            if home
-            else MaskedBlobs(PersonalBlobs(MemoryBlobs(), self.subjects), self.mask)
-        )
+        self.blobs: Blobs = self._open_blobs()
+        self.cache = Cache(home.path if home else None, self.config.cache)
         opened = log or _open_log(home, self.config, held_for)
         self.log: Log = PersonalLog(opened, self.subjects, self.vocabulary)
+        self.hub = LocalHub(self._open_hub(), self.clock, begins=False)
+        self._client = self.client(name)
+        self._supervisor: Supervisor[RunningShell] = Supervisor(self.clock, self._tell_restarted)
+        self._manager = ComponentManager(
+            self.hub,
+            self.log,
+            self.vocabulary,
+            self._supervisor,
+            self._ports_for,
+            home,
+            self.config,
+            self.blobs.put,
+            self.mask,
+        )
+        self._speakers: dict[str, Client] = {}  # by import string, for components with their own
+        self._plugins = str(home.plugins) if home and self._whole and self.config.components else ""
+        self._entered = self._started = self._stopped = False
+
+    def _open_blobs(self) -> Blobs:
+        if self.home is not None:
+            return open_blobs(self.home, self.config, self.mask)
+        return MaskedBlobs(PersonalBlobs(MemoryBlobs(), self.subjects), self.mask)
+
+    def _open_hub(self) -> Hub:
+        """The state machine on this runtime's log."""
         hub = Hub(
             self.log,
             self.vocabulary,
@@ -119,25 +142,7 @@ class Runtime:
             HubSubjects(self.subjects, self.log, self.vocabulary),
         )
         hub.ready = self.config.limits.waiting
-        self.hub = LocalHub(hub, self.clock, begins=False)
-        self._client = self.client(name)
-        self._supervisor = Supervisor(self.clock, self._tell_restarted)
-        self._manager = ComponentManager(
-            self.hub,
-            self.log,
-            self.vocabulary,
-            DiskSnapshots(home.path / "snapshots.db") if home else MemorySnapshots(),
-            self._supervisor,
-            self._ports_for,
-            str(home.path) if home else "",
-            self.config,
-            self.blobs.put,
-            self.mask,
-        )
-        self._speakers: dict[str, Client] = {}  # by import string, for components with their own
-        own = home is not None and self._whole and self.config.components
-        self._plugins = str(home.plugins) if home is not None and own else ""
-        self._entered = self._started = self._stopped = False
+        return hub
 
     def __enter__(self) -> Self:
         try:
@@ -203,6 +208,7 @@ class Runtime:
             return
         self._stopped = True
         self._manager.end_all(patience_s)
+        self.cache.close()
         try:
             if self._started:
                 # A full disk must not hide an earlier error; the missing event shows it as well.
@@ -284,6 +290,7 @@ class Runtime:
             self.log,
             self.vocabulary,
             self._speaker(entry),
+            self.cache,
             entry.settings,
             self._user_preferences,
         )

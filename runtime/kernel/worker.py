@@ -18,19 +18,20 @@ from cortex.bus import (
     steady_s,
 )
 from cortex.bus.events import ComponentRestarted, ComponentWithdrawn, RuntimeStarted
+from cortex.runtime.cache import Cache
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import MaskedBlobs
 
-from .component_manager import ComponentManager, class_of, entry_of
+from .component_manager import ComponentManager
 from .components.announcements import announce, withdraw
 from .components.component import Component, vocabulary_of
-from .components.manifest import Entry, load
+from .components.manifest import Entry, class_of, entry_of, load
 from .home.config import Config
 from .home.home import Home
 from .home.masking import mask_for
 from .logs import configure_unless_done, hide_in_logs
 from .ports import ports_in_runtime, preferences_of_user
-from .shells.recall import DiskSnapshots, MemorySnapshots
+from .shells.running import RunningShell
 from .shells.supervisor import Supervisor, Tell
 
 READY_S = 30.0
@@ -84,24 +85,24 @@ class Worker:
             home.require_trust()
         self._hub, self._log, self._home = hub, log, home
         self._config = config or (Config.load(home) if home else Config())
-        self._mask = mask = mask_for(
-            self._config, home
-        )  # secrets of this process; the hub masks its own
-        self._blobs: Blobs = MaskedBlobs(blobs, mask)
+        # Secrets of this process; the hub masks its own.
+        self._mask = mask_for(self._config, home)
+        self._blobs: Blobs = MaskedBlobs(blobs, self._mask)
+        self._cache = Cache(home.path if home else None, self._config.cache)
         self._wanted = [(class_of(c, load), entry_of(c)) for c in components]
         self._client = Client(name, hub, log, vocabulary_of(cls for cls, _ in self._wanted))
-        self._supervisor = Supervisor(SystemClock(), restarted or self._tell_restarted)
+        tell = restarted or self._tell_restarted
+        self._supervisor: Supervisor[RunningShell] = Supervisor(SystemClock(), tell)
         self._manager = ComponentManager(
             hub,
             log,
             self._client.vocabulary,
-            DiskSnapshots(home.path / "snapshots.db") if home else MemorySnapshots(),
             self._supervisor,
             self._ports_for,
-            str(home.path) if home else "",
+            home,
             self._config,
             self._blobs.put,
-            mask,
+            self._mask,
         )
         self._user_preferences = preferences_of_user(home)
         self._ending = threading.Event()
@@ -176,6 +177,7 @@ class Worker:
             self._hub.close()
             patience_s = min(patience_s, UNHEARD_S)
         self._manager.end_all(patience_s)
+        self._cache.close()
         if self._over is None and self._speaks and not self.left:
             with suppress(CortexError):
                 self._withdraw()
@@ -237,6 +239,7 @@ class Worker:
             self._log,
             self._client.vocabulary,
             self._client,
+            self._cache,
             entry.settings,
             self._user_preferences,
         )

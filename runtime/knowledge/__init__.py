@@ -17,20 +17,12 @@ if TYPE_CHECKING:
     from .knowledge import Knowledge, Statistics, embedder_of
     from .reading import Document, convert, read_document
     from .settings import KnowledgeConfig
-    from .topics import (
-        NARROWEST_FIRST,
-        Ambiguous,
-        Resolved,
-        Root,
-        Scope,
-        roots_of_home,
-    )
+    from .topics import Ambiguous, Resolved, Root, Scope, roots_of_home
     from .watching import Shown, counts, shown
 else:
     lazily(__name__)
 
 __all__ = [
-    "NARROWEST_FIRST",
     "Ambiguous",
     "Document",
     "Indexed",

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from cortex.runtime.retrieval import Entry, NewFile, PassageStore, StoredFile, chunks_of
+from cortex.runtime.retrieval import ChunkEntry, NewFile, PassageStore, StoredFile, chunks_of
 
 from .errors import KnowledgeError, KnowledgeUnreadableError
 from .reading import CONVERTED, convert, decoded, read_bytes
@@ -161,14 +161,16 @@ def _prepare(seen: ScannedFile, largest_bytes: int) -> _Prepared:
     )
 
 
-def _entries(path: Path, text: str) -> Iterator[Entry]:
+def _entries(path: Path, text: str) -> Iterator[ChunkEntry]:
     suffix = path.suffix.lower()
     kind = ".md" if suffix in CONVERTED else suffix
     line, counted = 1, 0
     for chunk in chunks_of(kind, text):
         line += text.count("\n", counted, chunk.start)
         counted = chunk.start
-        yield Entry(chunk.heading, line, text[chunk.start : chunk.end].strip("\n"), chunk.speaker)
+        yield ChunkEntry(
+            chunk.heading, line, text[chunk.start : chunk.end].strip("\n"), chunk.speaker
+        )
 
 
 def _write_all(

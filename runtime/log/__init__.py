@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from .owner import OwnerLock
     from .past import PastLog
     from .schema import LOG_FORMAT, Durability, Meta
-    from .sealing import SEGMENT, Sealer, whole_tiles
+    from .sealing import SEGMENT, Sealer
     from .segments import Segment, digest_of
     from .sqlite import EventLog
     from .state_tables import misplaced
-    from .tiles import leaf_hash
+    from .tiles import leaf_hash, whole_tiles
     from .tree import LogTree
     from .verify import Checker
 else:

@@ -1,6 +1,6 @@
 """The event log in memory: for tests, for the simulator, and for data that need not last."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cortex.bus import (
     Batch,
@@ -111,6 +111,10 @@ class MemoryLog:
     def stream_version(self, stream: str) -> int:
         """The newest version of *stream*; 0 if it has none."""
         return max(self._streams.get(stream, ()), default=0)
+
+    def stream_versions(self, streams: Sequence[str]) -> Mapping[str, int]:
+        """The same of each of *streams*."""
+        return {stream: self.stream_version(stream) for stream in streams}
 
     def leaf_hashes(self, first: int, last: int) -> bytes:
         """RFC 6962 leaf hashes of positions *first* to *last*, both included, 32 bytes each."""

@@ -1,6 +1,6 @@
 """A log as it was at a moment, for reading: it ends there, whatever came after."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -54,6 +54,10 @@ class PastLog:
         while page := self.read_stream(stream, version, PAGE):
             version = decode(page[-1]).version
         return version
+
+    def stream_versions(self, streams: Sequence[str]) -> Mapping[str, int]:
+        """The same of each of *streams*."""
+        return {stream: self.stream_version(stream) for stream in streams}
 
     def leaf_hashes(self, first: int, last: int) -> bytes:
         """As the log does."""

@@ -4,13 +4,14 @@ The table is asked first: a record may move to the archive at any moment, and ne
 """
 
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 
 from cortex.bus import decode
 
 from .archive import Archive, places_of, sealed_version
 from .errors import LogCorruptError, SegmentError
+from .statements import read_each
 
 Row = tuple[int, bytes]  # position, record
 
@@ -79,6 +80,21 @@ def version_of(reader: sqlite3.Connection, archive: Archive, stream: str) -> int
     if not version and archive.has_after(0, reader):
         version = sealed_version(reader, stream)
     return int(version)
+
+
+def versions_of(
+    reader: sqlite3.Connection, archive: Archive, streams: Sequence[str]
+) -> dict[str, int]:
+    """The newest version of each of *streams*; 0 if it has none."""
+    # Each is a search of the index, as for one alone: a `group by` would read whole streams.
+    query = """
+        select key, (select coalesce(max(version), 0) from events where stream = key) from asked
+    """
+    versions: dict[str, int] = dict(read_each(reader, query, streams))
+    if archive.has_after(0, reader):
+        for stream, version in versions.items():
+            versions[stream] = version or sealed_version(reader, stream)
+    return versions
 
 
 @contextmanager

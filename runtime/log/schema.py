@@ -13,7 +13,7 @@ import msgspec
 from cortex.bus import steady_s
 
 from .errors import LogMissingError, LogNewerError, NotALogError
-from .failures import BUSY_S
+from .failures import BUSY_S, PRIMARY, no_room
 
 Durability = Literal["normal", "full"]
 
@@ -167,14 +167,22 @@ def open_reader(path: Path, busy_s: float = BUSY_S) -> sqlite3.Connection:
     try:
         return _reader(path, "mode=ro", busy_s)
     except sqlite3.OperationalError as error:
-        no_index = error.sqlite_errorcode & 0xFF in {
-            sqlite3.SQLITE_CANTOPEN,
-            sqlite3.SQLITE_READONLY,
-        }
-        if not no_index or path.with_name(path.name + "-wal").exists():
+        code = error.sqlite_errorcode & PRIMARY
+        no_index = code in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+        no_index |= code == sqlite3.SQLITE_IOERR and no_room(path.parent)
+        if not no_index or _has_rest(path):
             raise
-        # A read-only folder without a writer: nothing can change, so no shared memory is needed.
+        # A read-only folder, or a full disk, without a writer: nothing can change, so no shared
+        # memory is needed.
         return _reader(path, "mode=ro&immutable=1", busy_s)
+
+
+def _has_rest(path: Path) -> bool:
+    """Whether something may stand in the write-ahead log that is not in the file."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def read_meta(path: Path, connection: sqlite3.Connection) -> Meta:

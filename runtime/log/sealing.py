@@ -27,7 +27,7 @@ from .schema import checkpoint
 from .segments import SEGMENT_FORMAT, Segment, SegmentHeader, SegmentWriter, digest_of
 from .sqlite import EventLog
 from .statements import put_many
-from .tiles import HASH_BYTES, LEAVES, leaf_hash
+from .tiles import HASH_BYTES, LEAVES, leaf_hash, whole_tiles
 
 SEGMENT: Final = 64 * LEAVES  # the most events of a segment
 SEGMENT_BYTES: Final = 64 << 20  # of records; a segment ends with the tile that reaches it
@@ -42,11 +42,6 @@ Result = TypeVar("Result")
 Publish = Callable[[LogSegmentSealed], object]
 Pause = Callable[[float], bool]  # waits so many seconds; True to end
 Sealed = tuple[Segment, Places, int]  # and the bytes of its records
-
-
-def whole_tiles(position: int) -> int:
-    """The last position of the last whole tile up to *position*."""
-    return position // LEAVES * LEAVES
 
 
 def due(log: EventLog, age_ns: int, table_bytes: int) -> int:

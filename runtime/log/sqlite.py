@@ -7,7 +7,7 @@ a page of old events never waits for a write, nor a write for it.
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -28,13 +28,12 @@ from .errors import (
 )
 from .failures import BUSY_S, Translated
 from .owner import OwnerLock
-from .reading import blaming, rows_after, rows_of_stream, version_of
+from .reading import blaming, rows_after, rows_of_stream, version_of, versions_of
 from .schema import EPOCHS_FORMAT, Durability, Meta, open_reader, open_writer, read_meta
 from .state_tables import StateTables, misplaced
-from .statements import put_flat, put_many
+from .statements import FULL, put_flat, put_many, sync_fully
 from .verify import ends, verify
 
-FULL = 2  # SQLite's number for `synchronous = full`
 ALTERED = (
     "a cursor, work, a deadline or a receipt was changed, added or removed by another program "
     "since it was closed"
@@ -146,7 +145,7 @@ class EventLog:
         runs = tiles.runs(self._head, records)
         writer, tables = self._writing(), self._tables
         with self._turn, self._translated:
-            level = _sync_fully(writer) if batch.sync else FULL
+            level = sync_fully(writer) if batch.sync else FULL
             try:
                 writer.execute("begin immediate")
                 if records:
@@ -204,6 +203,11 @@ class EventLog:
         """The newest version of *stream*; 0 if it has none."""
         with self._page() as reader:
             return version_of(reader, self.archive, stream)
+
+    def stream_versions(self, streams: Sequence[str]) -> Mapping[str, int]:
+        """The same of each of *streams*, within one transaction."""
+        with self._page() as reader:
+            return versions_of(reader, self.archive, streams)
 
     def leaf_hashes(self, first: int, last: int) -> bytes:
         """RFC 6962 leaf hashes of positions *first* to *last*, both included, 32 bytes each."""
@@ -381,14 +385,6 @@ class EventLog:
                 raise RowRefusedError(row.position, f"the log continues with {position}")
             values += (position, row.stream, row.version, row.record)
         return values
-
-
-def _sync_fully(writer: sqlite3.Connection) -> int:
-    """Make commits reach the disk itself, not only the system's memory; the level before."""
-    (level,) = writer.execute("pragma synchronous").fetchone()
-    if level < FULL:
-        writer.execute("pragma synchronous = full")
-    return int(level)
 
 
 def _put_events(writer: sqlite3.Connection, values: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Writes many rows with as few statements as SQLite's limits allow."""
+"""Statements that write: many rows with as few as SQLite allows, and through to the disk itself."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +11,7 @@ from typing import Any
 STEP = 10
 ROWS = 240  # in one statement: more gain nothing
 SAFE_VARIABLES = 999  # every build of SQLite allows as many
+FULL = 2  # SQLite's number for `synchronous = full`
 
 
 def put_many(connection: sqlite3.Connection, verb: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -40,6 +41,14 @@ def delete_many(
         connection.execute(_deletion(verb, len(chunk)), (*first, *chunk))
 
 
+def read_each(
+    connection: sqlite3.Connection, query: str, keys: Sequence[Any]
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of *query* for all *keys*, which are the column `key` of its table `asked`."""
+    for chunk in _chunks(keys, 1):
+        yield from connection.execute(_asking(query, len(chunk)), chunk)
+
+
 def _flat(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
     return list(chain.from_iterable(rows))
 
@@ -59,6 +68,11 @@ def _chunks(values: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
         start += size
 
 
+@lru_cache
+def _asking(query: str, rows: int) -> str:
+    return f"with asked (key) as (values {', '.join(['(?)'] * rows)}) {query}"
+
+
 @lru_cache(maxsize=512)
 def _insertion(verb: str, width: int, rows: int) -> str:
     row = f"({', '.join('?' * width)})"
@@ -68,3 +82,11 @@ def _insertion(verb: str, width: int, rows: int) -> str:
 @lru_cache(maxsize=512)
 def _deletion(verb: str, rows: int) -> str:
     return f"{verb} in ({', '.join('?' * rows)})"
+
+
+def sync_fully(writer: sqlite3.Connection) -> int:
+    """Make commits reach the disk itself, not only the system's memory; the level before."""
+    (level,) = writer.execute("pragma synchronous").fetchone()
+    if level < FULL:
+        writer.execute("pragma synchronous = full")
+    return int(level)

@@ -37,8 +37,8 @@ def runs(head: int, records: Iterable[bytes]) -> list[Run]:
     ]
 
 
-def tile_start(position: int) -> int:
-    """The position before the first of the tile that the leaf after *position* goes to."""
+def whole_tiles(position: int) -> int:
+    """The last position of the last whole tile up to *position*."""
     return position // LEAVES * LEAVES
 
 

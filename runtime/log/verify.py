@@ -17,7 +17,7 @@ from .archive import Archive, Places, misplaced
 from .checked import FORGED, leaves_between
 from .errors import LogCorruptError
 from .segments import SegmentFile
-from .tiles import HASH_BYTES, LEAVES, join, leaf_hash, tile_start
+from .tiles import HASH_BYTES, LEAVES, join, leaf_hash, whole_tiles
 
 PAGE = 4 * LEAVES  # events in one short read transaction; whole tiles
 
@@ -161,7 +161,7 @@ def _check_page(path: Path, page: Page, checker: Checker, last: int) -> None:
 
 
 def _load(page: Page, first: int, last: int) -> tuple[list[Columns], bytes]:
-    start = tile_start(first - 1)
+    start = whole_tiles(first - 1)
     with page() as reader:
         rows = reader.execute(
             "select position, stream, version, record from events "

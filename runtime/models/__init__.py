@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     )
     from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
     from .inference import Inferred, WorkProfile, infer, window_for
-    from .selection import TYPICAL, Selected, select, that_choose, without_stand_ins
+    from .selection import AS_DEFAULT, TYPICAL, Selected, select, that_choose, without_stand_ins
 else:
     lazily(__name__)
 
 __all__ = [
     "ASSUMED_WINDOW",
+    "AS_DEFAULT",
     "EMBEDDED_MODEL",
     "PERSON",
     "TYPICAL",

@@ -17,6 +17,7 @@ from .description import LEVELS, PERSON, ModelDescription, Usage, cost, dollars
 TYPICAL = Usage(input=8_000, output=1_500)
 NOTHING: Final[Mapping[str, Any]] = {}
 NARROW: Final = 2  # a window that is too small counts as much as two levels
+AS_DEFAULT: Final = "set as default"  # why the preferred model is the one
 STANDS_IN: Final = "the built-in substitute quotes its context, and no model is asked"
 
 
@@ -116,14 +117,14 @@ def _best(fitting: Sequence[_Weighed], preferred: str) -> tuple[_Weighed, str]:
     models = [each for each in fitting if not each.model.stand_in]
     if not models or (default is not None and default.model.stand_in):
         chosen = default or fitting[0]
-        why = "set as default" if default else "there is nothing else to ask"
+        why = AS_DEFAULT if default else "there is nothing else to ask"
         return chosen, f"{why}: {STANDS_IN}"
     # Python's min keeps the first of equals, and they are sorted by what they cost.
     chosen = min(models, key=lambda each: (each.short, each is not default))
     if chosen.lacks:
         return chosen, f"the nearest to what was inferred: it lacks {', '.join(chosen.lacks)}"
     if chosen is default:
-        return chosen, "set as default"
+        return chosen, AS_DEFAULT
     return chosen, "the cheapest that meets the needs"
 
 

@@ -7,16 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .compiler.compilation import Compilation
     from .compiler.compile import compile_sources
-    from .compiler.emit import (
-        MANUAL,
-        Candidate,
-        Match,
-        ProcessTable,
-        Tie,
-        answers,
-        fits_event,
-        offered_inputs,
-    )
+    from .compiler.emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, offered_inputs
     from .compiler.goal_sources import linked_goal, problem_of
     from .compiler.home_sources import (
         LIBRARY,
@@ -42,18 +33,19 @@ if TYPE_CHECKING:
         absence,
         absent_by,
         apply_edits,
+        did_you_mean,
         errors_of,
+        listed,
+        nearest,
     )
     from .diagnostics.errors import (
         MissingValueError,
-        ProcessError,
         ProcessLoadError,
         SettlementError,
     )
     from .diagnostics.rejections import Rejections
-    from .diagnostics.suggest import did_you_mean, listed, nearest
     from .executable.diff import Change, Diff, diff
-    from .executable.evaluate import Scope, evaluate, fill
+    from .executable.evaluate import EvaluationScope, evaluate, fill
     from .executable.expression_parser import ExpressionSyntaxError, parse_condition, parse_template
     from .executable.expressions import Constant, Expression, MapOf, Ref, Template
     from .executable.inspection import (
@@ -93,6 +85,7 @@ if TYPE_CHECKING:
         OnFailure,
         Origin,
         Output,
+        Remembered,
         Retry,
         RunProcess,
         ScheduleTrigger,
@@ -143,6 +136,7 @@ __all__ = [
     "Continue",
     "Diagnostic",
     "Diff",
+    "EvaluationScope",
     "EventTrigger",
     "Expression",
     "ExpressionSyntaxError",
@@ -173,16 +167,15 @@ __all__ = [
     "Origin",
     "Output",
     "Parsed",
-    "ProcessError",
     "ProcessLoadError",
     "ProcessTable",
     "Ref",
     "Rejections",
+    "Remembered",
     "Resolved",
     "Retry",
     "RunProcess",
     "ScheduleTrigger",
-    "Scope",
     "SettlementError",
     "Severity",
     "SourceSpan",
@@ -208,7 +201,6 @@ __all__ = [
     "errors_of",
     "evaluate",
     "fill",
-    "fits_event",
     "folders_of",
     "forked",
     "goal_line",

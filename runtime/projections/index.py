@@ -121,7 +121,7 @@ def find(
             terms.append((f"{column} = ?", value))
     order = "desc" if newest else "asc"
     rows = view.connection.execute(
-        f"select position from event_index where {' and '.join(term for term, _ in terms)} "  # noqa: S608
+        f"select position from event_index where {' and '.join(term for term, _ in terms)} "  # noqa: S608  # names of ours; what comes from outside is bound
         f"order by position {order} limit ?",  # every value is bound
         (*(value for _, value in terms), limit),
     )

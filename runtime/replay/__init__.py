@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .deciders import DECIDERS, Decider, PastStreams, RecordedBlobs, deciders_of
+    from .deciders import Decider, PastStreams, RecordedBlobs, deciders_of
     from .decisions import DecisionReplay, OtherDecision
     from .divergence import (
         Decision,
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from .prompts import Prompts
     from .questions import Unanswered
     from .replay import DeciderRow, Replayed, replay_execution, replay_home
-    from .report import ReportLine, projection_line, report_of
+    from .report import COLUMN, ReportLine, projection_line, report_of, shown_value, side_by_side
     from .versions import inputs_given, replay_file, replay_process, replayed
 else:
     lazily(__name__)
 
 __all__ = [
-    "DECIDERS",
+    "COLUMN",
     "Decider",
     "DeciderRow",
     "Decision",
@@ -56,4 +56,6 @@ __all__ = [
     "replay_projections",
     "replayed",
     "report_of",
+    "shown_value",
+    "side_by_side",
 ]

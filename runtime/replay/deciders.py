@@ -20,7 +20,13 @@ from cortex.runtime.log import Blobs, MemoryBlobs
 from cortex.runtime.projections import HomeLog
 
 # What they decide depends on events, blobs and the configuration alone.
-DECIDERS = ("ProcessManager", "ProcessExecutionEngine", "CompilationEngine")
+DECIDERS = (
+    "ProcessManager",
+    "ProcessExecutionEngine",
+    "CompilationEngine",
+    "MemoryChainEngine",
+    "DirectiveEngine",
+)
 OF_EXECUTIONS = "execution"  # what events of executions belong to
 
 

@@ -5,7 +5,7 @@ position as the cause, and in the order of the causes. So a decision that is mad
 the recorded one comes; what is left when a later cause has its decisions was never recorded.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
@@ -18,6 +18,7 @@ from cortex.bus.events import (
     StepWake,
     TriggerWake,
 )
+from cortex.runtime.context import COMPILER
 
 from .deciders import Decider
 from .divergence import Decision, of_draft, of_record
@@ -133,6 +134,8 @@ class DecisionReplay:
         self.pending = 0  # events that a decider has not decided about yet
         self._erased: set[int] = set()  # positions of events of which only placeholders are left
         self.reencoded = 0  # equal decisions that an older version encoded in other bytes
+        # Prompts that an older compiler made and this one makes otherwise, by its version.
+        self.other_compilers: Counter[int] = Counter()
 
     @property
     def parked(self) -> int:
@@ -236,7 +239,24 @@ class DecisionReplay:
         # A version that did not know a field wrote no default for it.
         same = old == new or old == _as_by(old, new)
         self.reencoded += same
-        return same
+        return same or self._by_other_compiler(old, new)
+
+    def _by_other_compiler(self, old: Event, new: Event) -> bool:
+        """Whether both are the prompt of one turn for one model, and another compiler made it."""
+        if not (isinstance(old, ContextCompiled) and isinstance(new, ContextCompiled)):
+            return False
+        compiler = self._prompts.compiler_of(old)
+        of_both = {name: getattr(old, name) for name in _OF_COMPILER}
+        if compiler == COMPILER or msgspec.structs.replace(new, **of_both) != old:
+            return False
+        self.other_compilers[compiler] += 1
+        return True
+
+
+# What a prompt consists of, in the event that it was compiled.
+_OF_COMPILER = frozenset(ContextCompiled.__struct_fields__) - {
+    *("execution_id", "step_id", "attempt", "turn", "model", "provider"),
+}
 
 
 def _as_by(old: Event, new: Event) -> Event:

@@ -5,7 +5,7 @@ and handlers. A question that the record does not answer ends that execution; no
 nothing happens in the world. The first decision that differs from the recorded one is kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from cortex.bus.events import (
     StepDelegated,
     StepFailed,
 )
+from cortex.runtime.directives import InForce, Ledgers
 from cortex.runtime.executions import (
     CHILD_FACTS,
     ENGINE,
@@ -40,6 +41,7 @@ from cortex.runtime.executions import (
     family,
     leave,
     left_behind,
+    scopes_of,
     speaks_for,
     stood_at,
     take_back,
@@ -61,7 +63,7 @@ VERSION: Final = ("process_version", "digest", "linked")
 _READ = msgspec.json.Decoder(LinkedProcess).decode
 
 
-class Step(msgspec.Struct, frozen=True):
+class NextEvent(msgspec.Struct, frozen=True):
     """What an execution is to be told next."""
 
     run: Counterpart
@@ -80,7 +82,7 @@ class OtherProcess:
         self._runs: dict[str, Counterpart] = {}
         self._records: dict[tuple[str, int], RecordedCalls] = {}  # that forks and what-ifs used
         self._recorded: dict[str, str] = {}  # the recorded execution, by the id that it has now
-        self._queue: list[tuple[int, int, Step]] = []  # by position, then in order
+        self._queue: list[tuple[int, int, NextEvent]] = []  # by position, then in order
         self._last: Recorded | None = None  # what was decided about last
         self.unanswered: list[Unanswered] = []
         self.first: OtherDecision | None = None
@@ -130,7 +132,7 @@ class OtherProcess:
         self._recorded[new_id] = recorded_id
         return run
 
-    def _next(self) -> Step | None:
+    def _next(self) -> NextEvent | None:
         """What comes next in the log: what was decided already, or a recorded fact that fits."""
         found = [
             (run.facts[index][0].position, run, index)
@@ -145,17 +147,17 @@ class OtherProcess:
             record, event = run.take(index)
             if record.topic in ANSWERS:
                 self.answered.append(record.topic)
-            return Step(run, event, record, record.source)
+            return NextEvent(run, event, record, record.source)
         return next(self._backoffs(), None)
 
-    def _backoffs(self) -> Iterator[Step]:
+    def _backoffs(self) -> Iterator[NextEvent]:
         for run in self._runs.values():
             waited = None if run.ended or run.blocked else run.backoff()
             if waited is not None and self._last is not None:
                 at = replace(self._last, time_ns=max(waited.at_ns, self._last.time_ns))
-                yield Step(run, waited.event, at, ENGINE)
+                yield NextEvent(run, waited.event, at, ENGINE)
 
-    def _tell(self, step: Step) -> None:
+    def _tell(self, step: NextEvent) -> None:
         """Let the decider decide about one event, and look at what it decides."""
         run, event, self._last = step.run, step.event, step.at
         self.events += 1
@@ -180,11 +182,18 @@ class OtherProcess:
     ) -> tuple[Execution, list[Output]]:
         position = delivery.position
         recorded = self._recorded_calls(run, event)
-        there = self._offers(position), self._registry(position).serves, recorded
+        serves = self._registry(position).serves
+        there = self._offers(position), serves, recorded, self._in_force(position)
         if not isinstance(event, ComponentFailed):
             return advance(run.state, event, run.process, delivery, *there)
         reason = f"{event.component} could not handle {event.about}: {event.reason}"
         return take_back(run.state, run.parked(event), reason, run.process, delivery, *there)
+
+    def _in_force(self, position: int) -> Callable[[Execution], InForce]:
+        """Looks up what people had laid down at *position*."""
+        history = self._history
+        ledgers = Ledgers(history.stream, history.blobs, history.vocabulary)
+        return lambda state: ledgers.in_force(scopes_of(state, self._parent), position)
 
     def _recorded_calls(self, run: Counterpart, event: Event) -> RecordedCalls | None:
         """The record that the recorded execution used, if it was a fork or a what-if."""
@@ -233,7 +242,7 @@ class OtherProcess:
             self._ask(run, event)
         parent = self._runs.get(run.state.parent)
         if parent is not None and type(event) in CHILD_FACTS:
-            self._later(Step(parent, event, there or at, ENGINE))
+            self._later(NextEvent(parent, event, there or at, ENGINE))
 
     def _hand_on(self, run: Counterpart, event: Any, at: Recorded) -> None:
         """The execution says *event* to another one, which may begin with it."""
@@ -245,9 +254,9 @@ class OtherProcess:
         elif other is None and isinstance(event, ExecutionRequest):
             other = self._child(run, event)
         if other is not None:
-            self._later(Step(other, event, other.handed_at(event.topic_name()) or at, ENGINE))
+            self._later(NextEvent(other, event, other.handed_at(event.topic_name()) or at, ENGINE))
 
-    def _later(self, step: Step) -> None:
+    def _later(self, step: NextEvent) -> None:
         self._said += 1
         heappush(self._queue, (step.at.position, self._said, step))
 

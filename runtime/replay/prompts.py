@@ -9,8 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cortex.bus import CortexError, Recorded
 from cortex.bus.events import ContextCompile, ContextCompiled
+from cortex.runtime.context import COMPILER, compiler_of_inputs
 from cortex.runtime.context.prompt_log import Compiled, rebuilt_document
 from cortex.runtime.projections import HomeLog
 
@@ -48,6 +51,13 @@ class Prompts:
         except CortexError as error:
             return str(error)
         return ""
+
+    def compiler_of(self, event: ContextCompiled) -> int:
+        """Version of the compiler that made a prompt; `COMPILER` if its inputs cannot be read."""
+        try:
+            return compiler_of_inputs(self._source.blobs.get(event.inputs))
+        except (CortexError, msgspec.DecodeError):
+            return COMPILER
 
     def _is_there(self, topic: dict[str, Any]) -> bool:
         path = str(topic.get("path", ""))

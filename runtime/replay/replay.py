@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from cortex.bus import Recorded
 from cortex.bus.events import ExecutionStarted, StepDelegated
+from cortex.runtime.context import COMPILER
 from cortex.runtime.executions import DECIDER, other_decider
 from cortex.runtime.executions.view import History
-from cortex.runtime.kernel import Config
+from cortex.runtime.kernel import Config, many
 from cortex.runtime.projections import STREAM, Selection
 from cortex.runtime.subjects import PersonalBlobs, stored_blobs
 
@@ -76,7 +77,8 @@ def replay_execution(history: History, execution_id: str, config: Config) -> Rep
     own = _records(history, ids)
     found = _replay(history, config, own.__contains__, own)
     others = {other_decider(history.execution(each).decider) for each in ids} - {""}
-    return replace(found, execution=execution_id, executions=len(ids), notes=tuple(sorted(others)))
+    notes = (*sorted(others), *found.notes)
+    return replace(found, execution=execution_id, executions=len(ids), notes=notes)
 
 
 def replay_home(history: History, config: Config) -> Replayed:
@@ -149,6 +151,14 @@ def _replay(
             each.stop()
     if other is not None and blobs.problem is not None:
         raise blobs.problem  # without it, nobody can decide as before
+    divergence = None if other is None else divergence_of(history, other, prompts)
+    return _report(replay, counted, divergence)
+
+
+def _report(
+    replay: DecisionReplay, counted: "_ReplayTally", divergence: Divergence | None
+) -> Replayed:
+    """What a replay has shown."""
     counts = replay.counts()
     return Replayed(
         execution=None,
@@ -157,12 +167,17 @@ def _replay(
         through=counted.through,
         deciders=tuple(DeciderRow(name, *counts[name]) for name in counts),
         answered=counted.answered,
-        divergence=None if other is None else divergence_of(history, other, prompts),
+        divergence=divergence,
         pending=replay.pending,
         parked=replay.parked,
         reencoded=replay.reencoded,
         rebuilt=replay.rebuilt,
         erased=replay.erased,
+        notes=tuple(
+            f"compiler version {version} made {many(count, 'prompt')} with other bytes, this is "
+            f"{COMPILER}: not compared"
+            for version, count in sorted(replay.other_compilers.items())
+        ),
     )
 
 

@@ -94,8 +94,8 @@ def _divergence(other: Divergence, process: str) -> Iterator[ReportLine]:
         yield from _side_by_side(other)
     for change in () if process else other.changes:
         yield ReportLine(f"  {change.field}")
-        yield ReportLine(f"    - {_value(change.recorded)}", "red")
-        yield ReportLine(f"    + {_value(change.replayed)}", "green")
+        yield ReportLine(f"    - {shown_value(change.recorded)}", "red")
+        yield ReportLine(f"    + {shown_value(change.replayed)}", "green")
     yield ReportLine("  led to it:")
     for cause in other.causes:
         yield ReportLine(f"    {cause.position:>8}  {cause.topic}  by {cause.source}")
@@ -108,7 +108,7 @@ def _side_by_side(other: Divergence) -> Iterator[ReportLine]:
     then = other.recorded.body if other.recorded is not None else {}
     now = other.replayed.body if other.replayed is not None else {}
     rows = [
-        (name, _value(then.get(name, "")), _value(now.get(name, "")))
+        (name, shown_value(then.get(name, "")), shown_value(now.get(name, "")))
         for name in dict.fromkeys((*then, *now))
         if then.get(name) or now.get(name)  # what is empty in both says nothing
     ]
@@ -117,12 +117,15 @@ def _side_by_side(other: Divergence) -> Iterator[ReportLine]:
     yield ReportLine(f"    {'':{lead}}  {'recorded':{wide}}  replayed", "dim")
     for name, old, new in rows:
         mark, style = (" ", "dim") if old == new else ("*", "yellow")
-        for number, (left, right) in enumerate(
-            zip_longest(*map(_column, (old, new)), fillvalue="")
-        ):
+        for number, (left, right) in enumerate(side_by_side(old, new)):
             shown = name if not number else ""
             text = f"  {mark if not number else ' '} {shown:{lead}}  {left:{wide}}  {right}"
             yield ReportLine(text.rstrip(), style)
+
+
+def side_by_side(left: str, right: str) -> Iterator[tuple[str, str]]:
+    """Two texts in the lines of two columns."""
+    return zip_longest(_column(left), _column(right), fillvalue="")
 
 
 def _column(text: str) -> list[str]:
@@ -137,7 +140,8 @@ def _decision(decision: Decision | None) -> str:
     return f"{decision.topic}{at}{f': {reason}' if reason else ''}"
 
 
-def _value(value: object) -> str:
+def shown_value(value: object, most: int = SHORT) -> str:
+    """A value of a payload in one line, cut after *most* characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = text.replace("\n", "\\n")
-    return text if len(text) <= SHORT else f"{text[:SHORT]} ..."
+    return text if len(text) <= most else f"{text[:most]} ..."

@@ -6,7 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .blocks import CODE_SUFFIXES
-    from .bm25 import Bm25, TextCounts, TextScores
+    from .bm25 import Bm25, TextCounts, TextScores, rarity
     from .certainty import SHOWN, SURE
     from .chunks import Chunk, chunks_of, chunks_of_lines
     from .embedders import (
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from .packing import MOST_PASSAGES, TOKENS, by_file, heading_line, packed, written
     from .postings import Near
     from .ranking import WEIGHTS, Weights
-    from .records import RecordFinder, RecordText
-    from .store import Entry, NewFile, PassageStore, StoredFile, above_and_itself
+    from .records import RecordFinder, RecordPart, RecordText
+    from .store import ChunkEntry, NewFile, PassageStore, StoredFile, above_and_itself
     from .walk import Identity, Walk, identity_of, is_inside, leads_to_itself, listed
-    from .words import content_words
+    from .words import STOPWORDS, content_words, names_in, plain, stem, words_of
 else:
     lazily(__name__)
 
@@ -34,15 +34,16 @@ __all__ = [
     "CODE_SUFFIXES",
     "MOST_PASSAGES",
     "SHOWN",
+    "STOPWORDS",
     "SURE",
     "TOKENS",
     "WEIGHTS",
     "Bm25",
     "Chunk",
+    "ChunkEntry",
     "Embedder",
     "EmbedderError",
     "EndpointEmbedder",
-    "Entry",
     "Finder",
     "HashingEmbedder",
     "Identity",
@@ -54,6 +55,7 @@ __all__ = [
     "PassageStore",
     "Places",
     "RecordFinder",
+    "RecordPart",
     "RecordText",
     "Remembered",
     "RetrievalError",
@@ -76,7 +78,12 @@ __all__ = [
     "is_inside",
     "leads_to_itself",
     "listed",
+    "names_in",
     "near_duplicates",
     "packed",
+    "plain",
+    "rarity",
+    "stem",
+    "words_of",
     "written",
 ]

@@ -8,7 +8,9 @@ Files are cut at characters; texts whose lines are cited are cut at lines.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+import msgspec
 
 from .blocks import WHOLE_CHARS, SourceBlock, blocks_of, blocks_of_lines
 
@@ -26,8 +28,11 @@ _SPEAKER = re.compile(r"([A-Z][\w .'-]{0,30}): ")
 Joined: TypeAlias = Callable[[int, int, str, SourceBlock], str | None]
 
 
-class Chunk(NamedTuple):
-    """Consecutive characters, or lines, of a text; places count from 0, the end is excluded."""
+class Chunk(msgspec.Struct, frozen=True, order=True, gc=False):
+    """Consecutive characters, or lines, of a text; places count from 0, the end is excluded.
+
+    The garbage collector does not look at chunks: they hold no cycle, and very many are kept.
+    """
 
     start: int
     end: int

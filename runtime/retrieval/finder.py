@@ -36,7 +36,7 @@ SIMILAR: Final = 300  # chunks that are looked at because of their meaning alone
 READ_TOGETHER: Final = 20  # passages
 
 
-class Passage(msgspec.Struct, frozen=True, kw_only=True):
+class Passage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A chunk that was found."""
 
     chunk: int  # its id in the store
@@ -58,6 +58,7 @@ class SearchResult(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     certainty: float = 0.0  # from 0 to 1, that they answer; below `SHOWN` there are none
     caution: str = ""  # what to say above them, or in their place; "" if they are certain
+    known: float = 0.0  # share of the question's words, by rarity, that the store has
 
     def notes_and_caution(self) -> tuple[str, ...]:
         """All that is to be said of it, for who keeps it as one list."""
@@ -143,6 +144,7 @@ class Finder:
         *,
         under: Sequence[str] = (),
         tokens: int | None = TOKENS,
+        asker: str = "",
     ) -> SearchResult:
         """The passages most relevant to *question*.
 
@@ -151,21 +153,22 @@ class Finder:
             limit: Most passages to return.
             under: Topics; passages must be in or below one of them. If empty, all.
             tokens: Most tokens of them, estimated; None if only *limit* counts.
+            asker: The speaker who is meant by "I" and "my"; if empty, nobody is.
         """
-        ranking, notes = self.rank(question, under=under)
+        ranking, notes = self.rank(question, under=under, asker=asker)
         places = list(islice(self._telling(ranking), limit))
         said = caution(ranking.certainty) if places else ""
         if ranking.certainty < SHOWN:
-            return SearchResult((), notes, ranking.certainty, said)
-        passages = packed(self._passages(ranking, places), tokens)
-        return SearchResult(tuple(passages), notes, ranking.certainty, said)
+            return SearchResult((), notes, ranking.certainty, said, ranking.evidence.known)
+        passages = tuple(packed(self._passages(ranking, places), tokens))
+        return SearchResult(passages, notes, ranking.certainty, said, ranking.evidence.known)
 
     def _passages(self, ranking: Ranking, places: Sequence[int]) -> Iterator[Passage]:
         """Those at *places*; no more of them are read than somebody takes, but for a few."""
         for start in range(0, len(places), READ_TOGETHER):
             part = places[start : start + READ_TOGETHER]
             ids: list[int] = ranking.ids[part].tolist()
-            chunks = self._store.chunks(ids)
+            chunks = self._postings.stored(ids)
             for place, chunk_id in zip(part, ids, strict=True):
                 if chunk_id in chunks:
                     yield self._passage(chunks[chunk_id], ranking, place)
@@ -198,11 +201,16 @@ class Finder:
             why={name: round(float(part[place]), 4) for name, part in ranking.why.items()},
         )
 
-    def rank(self, question: str, *, under: Sequence[str] = ()) -> tuple[Ranking, tuple[str, ...]]:
-        """Every chunk that has to do with *question*, best first; and notes."""
+    def rank(
+        self, question: str, *, under: Sequence[str] = (), asker: str = ""
+    ) -> tuple[Ranking, tuple[str, ...]]:
+        """Every chunk that has to do with *question*, best first; and notes.
+
+        Turns of *asker* count more if the question is in the first person.
+        """
         self._refresh()
         postings, weights = self._postings, self._weights
-        told = asked(postings, question)
+        told = asked(postings, question, asker)
         likeness, notes = self._likeness(unnamed(told))
         similar = np.zeros(0, np.int64)
         if likeness is not None and (likeness.vectors.weight >= MEANING or not told.weights):
@@ -216,7 +224,7 @@ class Finder:
         meaning, cosines = self._meaning(at, words + more, similar, likeness)
         base = words + more + meaning
         base = shares((base - min(float(base.min()), 0.0)) * said)
-        links = Links(self._store, postings, weights).bonuses(
+        links = Links(postings, weights).bonuses(
             told, at, base, self._fits(words, cosines), likeness
         )
         linked = np.zeros(len(at), np.float32)
@@ -273,18 +281,17 @@ class Finder:
         if not topics:
             return at
         wanted = frozenset(topics)
-        allowed = np.array(
-            [not wanted.isdisjoint(above_and_itself(file.topic)) for file in self._postings.files],
-            np.bool_,
-        )
+        named, topic_of = self._postings.topics
+        fits = [not wanted.isdisjoint(above_and_itself(topic)) for topic in named]
+        allowed = np.array(fits, np.bool_)[topic_of]
         kept: Ids = at[allowed[self._postings.file_of[at]]]
         return kept
 
     def _expanded(self, question: Question, at: Ids, scores: Values) -> Values:
         order = np.argsort(-scores, kind="stable")[: self._weights.expansion_passages]
-        texts = self._store.chunks(at[order].tolist())
+        texts = self._postings.stored(at[order].tolist())
         best = [
-            (texts[int(at[i])].text, float(scores[i]))
+            (texts[int(at[i])], float(scores[i]))
             for i in order
             if scores[i] > 0 and int(at[i]) in texts
         ]

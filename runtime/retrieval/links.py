@@ -10,9 +10,9 @@ import numpy as np
 from .embedders.embedder import Vectors
 from .postings import Ids, Mask, Postings, Values, among
 from .ranking import Question, Weights
-from .store import PassageStore, StoredChunk
+from .store import StoredChunk
 from .vectors import VectorIndex
-from .words import names_in, plain
+from .words import plain
 
 
 class Likeness(NamedTuple):
@@ -26,9 +26,8 @@ class Likeness(NamedTuple):
 class Links:
     """The names in good passages, followed to the passages that share them."""
 
-    def __init__(self, store: PassageStore, postings: Postings, weights: Weights) -> None:
-        self._store, self._postings, self._weights = store, postings, weights
-        self._holding: dict[str, list[int]] = {}
+    def __init__(self, postings: Postings, weights: Weights) -> None:
+        self._postings, self._weights = postings, weights
 
     def bonuses(
         self, question: Question, at: Ids, base: Values, fits: Mask, likeness: Likeness | None
@@ -43,10 +42,10 @@ class Links:
         asked = f" {plain(question.text)} "
         names = {
             chunk_id: self._followed(chunk, asked)
-            for chunk_id, chunk in self._store.chunks(best).items()
+            for chunk_id, chunk in self._postings.stored(best).items()
         }
         held = {other for found in names.values() for name in found for other in self._with(name)}
-        others = self._store.chunks(sorted(held))
+        others = self._postings.stored(sorted(held))
         linked = np.array(sorted({*best, *others}), np.int64)
         places = np.minimum(np.searchsorted(at, linked), len(at) - 1)
         known = np.where(at[places] == linked, base[places], 0.0)
@@ -60,10 +59,7 @@ class Links:
 
     def _followed(self, chunk: StoredChunk, asked: str) -> dict[str, str]:
         """The names in *chunk* that may lead somewhere, as they are written."""
-        if chunk.speaker:  # who speaks, and when, leads nowhere
-            names = names_in(chunk.text.removeprefix(f"{chunk.speaker}: "))
-        else:
-            names = names_in(chunk.heading) | names_in(chunk.text)
+        names = self._postings.names(chunk)
         return {
             name: written
             for name, written in islice(names.items(), self._weights.link_names)
@@ -72,10 +68,7 @@ class Links:
         }
 
     def _with(self, name: str) -> list[int]:
-        if name not in self._holding:
-            found = self._postings.with_phrase(name, self._weights.link_most + 1)
-            self._holding[name] = found.tolist()
-        return self._holding[name]
+        return self._postings.with_phrase(name, self._weights.link_most + 1)
 
     def _links(
         self, chunk_id: int, names: Mapping[str, str], others: Mapping[int, StoredChunk]
@@ -87,7 +80,8 @@ class Links:
             alike = [
                 other
                 for other in self._with(name)
-                if other in others and _writes(others[other], written)  # it may be gone by now
+                # It may be gone by now; a line may end inside a name.
+                if other in others and written in self._postings.written(others[other])
             ]
             rare = 1 - log(max(len(alike), 2)) / log(max(self._postings.chunks, 2))
             for other in alike:
@@ -98,8 +92,10 @@ class Links:
 
     def _titled(self, name: str, chunk: StoredChunk) -> float:
         """1 if *name* is the title above *chunk*; less for a partial match."""
-        title = plain(chunk.heading.rsplit(" > ", 1)[-1].split("(", 1)[0])
         more = self._weights.link_title
+        if not chunk.heading:
+            return 1 / (1 + more)
+        title = plain(chunk.heading.rsplit(" > ", 1)[-1].split("(", 1)[0])
         share = (len(name) / len(title)) ** 2 if f" {name} " in f" {title} " else 0.0
         return (1 + more * share) / (1 + more)
 
@@ -149,9 +145,3 @@ def _rest_of_meaning(likeness: Likeness, chunk_id: int, others: Ids) -> Values:
     length = float(np.linalg.norm(rest)) or 1.0
     found: Values = likeness.vectors.vectors(others, len(question)) @ (rest / length)
     return np.maximum(found, 0.0)
-
-
-def _writes(chunk: StoredChunk, name: str) -> bool:
-    """Whether *chunk* contains *name* with the same capitals; a line may end inside it."""
-    text = f"{chunk.heading}\n{chunk.text}"
-    return name in text or (" " in name and name in " ".join(text.split()))

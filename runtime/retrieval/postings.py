@@ -1,13 +1,17 @@
 """Postings of words from the full-text index, as arrays, and the neighbours of chunks."""
 
+import json
 import sqlite3
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .bm25 import rarity
-from .store import PassageStore
+from .store import PassageStore, StoredChunk
+from .words import STOPWORDS, names_in, words_of
 
 Ids = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
@@ -48,7 +52,20 @@ class Postings:
         self._last: tuple[Ids, Near, list[tuple[Ids, Values]]] | None = None
         self._found: dict[str, tuple[Ids, Values]] = {}
         self._among: dict[str, int] = {}
+        self._phrases: dict[tuple[str, int], list[int]] = {}
+        self._stored: dict[int, StoredChunk] = {}
+        self._written: dict[int, str] = {}  # by the chunk
+        self._names: dict[int, Mapping[str, str]] = {}  # by the chunk that has them
+        self._words: dict[int, frozenset[str]] = {}  # that count, by the chunk
+        self._spoken: dict[str, Ids] = {}
         self._usual: dict[Near, float] = {}
+
+    @cached_property
+    def topics(self) -> tuple[list[str], Ids]:
+        """All topics, each once, and for each file which of them is its own."""
+        numbers: dict[str, int] = {}
+        own = [numbers.setdefault(file.topic, len(numbers)) for file in self.files]
+        return list(numbers), np.array(own, np.int64)
 
     def usual_length(self, near: Near) -> float:
         """The words of a usual chunk and its neighbours, which count by *near*."""
@@ -81,12 +98,50 @@ class Postings:
             self._found[word] = self._read(word)
         return self._found[word]
 
-    def with_phrase(self, phrase: str, most: int) -> Ids:
+    def with_phrase(self, phrase: str, most: int) -> list[int]:
         """The chunks that hold the words of *phrase* in a row; at most *most* of them."""
-        rows = self._store.connection.execute(
-            "select rowid from words where words match ? limit ?", (f'"{phrase}"', most)
-        )
-        return np.array([row[0] for row in rows], np.int64)
+        found = self._phrases.get((phrase, most))
+        if found is None:
+            if len(self._phrases) >= _TOKENS:
+                self._phrases.clear()
+            rows = self._store.connection.execute(
+                "select rowid from words where words match ? limit ?", (f'"{phrase}"', most)
+            )
+            found = self._phrases[phrase, most] = [row[0] for row in rows]
+        return found
+
+    def stored(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
+        """The chunks with *ids*, by id; one that is gone is left out."""
+        known = self._stored
+        unknown = [each for each in ids if each not in known]
+        if unknown:
+            if len(known) + len(unknown) > _TOKENS:
+                known = self._stored = {}
+                unknown = list(ids)
+            known |= self._store.chunks(unknown)
+        return {each: known[each] for each in ids if each in known}
+
+    def written(self, chunk: StoredChunk) -> str:
+        """What *chunk* says below its heading, with one space between words."""
+        found = self._written.get(chunk.id)
+        if found is None:
+            if len(self._written) >= _TOKENS:
+                self._written.clear()
+            found = self._written[chunk.id] = " ".join(f"{chunk.heading}\n{chunk.text}".split())
+        return found
+
+    def names(self, chunk: StoredChunk) -> Mapping[str, str]:
+        """The names in *chunk*, as `names_in` gives them; who speaks, and when, leads nowhere."""
+        found = self._names.get(chunk.id)
+        if found is None:
+            if len(self._names) >= _TOKENS:
+                self._names.clear()
+            if chunk.speaker:
+                found = names_in(chunk.text.removeprefix(f"{chunk.speaker}: "))
+            else:
+                found = names_in(chunk.heading) | names_in(chunk.text)
+            self._names[chunk.id] = found
+        return found
 
     def among(self, word: str, most: int) -> int:
         """In how many chunks *word* occurs, counted up to *most* occurrences."""
@@ -98,12 +153,38 @@ class Postings:
             self._among[word] = int(row[0])
         return self._among[word]
 
+    def count(self, words: Sequence[str], most: int) -> None:
+        """Count those of *words* that are not counted yet, as `among` would, together."""
+        unknown = [word for word in words if word not in self._among]
+        stems = self._stems.of_each(unknown)
+        rows = self._store.connection.execute(
+            "select key, (select count(*) from (select 1 from occurrences where term = value "
+            "limit ?)) from json_each(?)",
+            (most, json.dumps(stems)),
+        )
+        self._among |= {unknown[at]: among for at, among in rows}
+
+    def words(self, chunk: StoredChunk) -> frozenset[str]:
+        """The words of *chunk* that may say what it is about, each once."""
+        found = self._words.get(chunk.id)
+        if found is None:
+            if len(self._words) >= _TOKENS:
+                self._words.clear()
+            told = frozenset(words_of(chunk.text)).difference(STOPWORDS)
+            found = self._words[chunk.id] = frozenset(word for word in told if len(word) > 2)
+        return found
+
     def spoken_by(self, name: str) -> Ids:
         """The turns of speakers whose name has the word *name*."""
-        row = self._store.connection.execute(
-            "select group_concat(chunk) from speakers where name = ?", (name,)
-        ).fetchone()
-        return _numbers(row[0])
+        found = self._spoken.get(name)
+        if found is None:
+            if len(self._spoken) >= _TOKENS:
+                self._spoken.clear()
+            row = self._store.connection.execute(
+                "select group_concat(chunk) from speakers where name = ?", (name,)
+            ).fetchone()
+            found = self._spoken[name] = _numbers(row[0])
+        return found
 
     def weight(self, among: int) -> float:
         """The weight of a word that occurs in *among* chunks: the rarer, the higher."""
@@ -194,8 +275,24 @@ class Stems:
         if word not in self._known:
             if len(self._known) >= 1 << 16:
                 self._known.clear()
-            self._connection.execute("insert into words(rowid, text) values (1, ?)", (word,))
-            row = self._connection.execute("select term from terms limit 1").fetchone()
-            self._connection.execute("insert into words(words) values ('delete-all')")
-            self._known[word] = str(row[0]) if row else word
+            self._read([word])
         return self._known[word]
+
+    def of_each(self, words: Sequence[str]) -> list[str]:
+        """The same for each of *words*."""
+        unknown = [word for word in words if word not in self._known]
+        if len(self._known) + len(unknown) >= 1 << 16:
+            self._known.clear()
+            unknown = list(words)
+        if unknown:
+            self._read(unknown)
+        return [self._known[word] for word in words]
+
+    def _read(self, words: Sequence[str]) -> None:
+        self._connection.executemany(
+            "insert into words(rowid, text) values (?, ?)", enumerate(words)
+        )
+        found = self._connection.execute("select doc, term from terms order by offset desc")
+        terms = dict(found.fetchall())  # the first of each
+        self._connection.execute("insert into words(words) values ('delete-all')")
+        self._known |= {word: str(terms.get(at, word)) for at, word in enumerate(words)}

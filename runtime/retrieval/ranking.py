@@ -12,12 +12,14 @@ import numpy as np
 
 from .bm25 import Bm25
 from .postings import COMMON_SHARE, LARGE, Ids, Near, Postings, Values, among
+from .store import StoredChunk
 from .words import STOPWORDS, asked_words, words_of
 
 CANDIDATES: Final = 2_000  # chunks that are scored exactly
 ASKED: Final = 80  # words of good passages that are asked how rare they are
 SELDOM: Final = 20  # a significant word is in at most every 20th chunk
 SELDOM_MOST: Final = 2_000  # and in no more than so many
+_FIRST_PERSON = re.compile(r"\b(?:i|my|mine|me|myself|we|our|ours|us)\b", re.IGNORECASE)
 _OWNER = re.compile(r"([^\W_]+)(?:['\u2019]s\b)?")
 
 
@@ -64,8 +66,8 @@ class Question(msgspec.Struct, frozen=True):
         return sum(self.weights.values()) or 1.0
 
 
-def asked(postings: Postings, text: str) -> Question:
-    """*text* as a question to *postings*."""
+def asked(postings: Postings, text: str, asker: str = "") -> Question:
+    """*text* as a question to *postings*; "I" and "my" in it are the speaker *asker*."""
     stems: dict[str, str] = {}
     for word in asked_words(text):
         stems.setdefault(postings.stem(word), word)
@@ -79,6 +81,9 @@ def asked(postings: Postings, text: str) -> Question:
                 rare[word] = weights[word]
     words = tuple(stems.values())
     turns = {word: said for word in words if len(said := postings.spoken_by(word))}
+    own = _FIRST_PERSON.search(text) if asker else None
+    if own and len(said := postings.spoken_by(asker.lower())):
+        turns[own[0].lower()] = said
     return Question(text, words, frozenset(stems), rare or weights, turns)
 
 
@@ -129,18 +134,22 @@ def lexical(postings: Postings, at: Ids, words: Mapping[str, float], weights: We
 
 
 def expansion(
-    postings: Postings, question: Question, passages: Sequence[tuple[str, float]], weights: Weights
+    postings: Postings,
+    question: Question,
+    passages: Sequence[tuple[StoredChunk, float]],
+    weights: Weights,
 ) -> dict[str, float]:
     """The words that the best *passages*, given with their scores, share and seldom others."""
     found: dict[str, float] = {}
-    for text, score in passages:
-        for word in set(words_of(text)):
-            if len(word) > 2 and word not in STOPWORDS:
-                found[word] = found.get(word, 0.0) + score
+    for chunk, score in passages:
+        for word in postings.words(chunk):
+            found[word] = found.get(word, 0.0) + score
     told: dict[str, float] = {}
     most = min(max(postings.chunks // SELDOM, 100), SELDOM_MOST)
     # The most shared first: to ask of each word how rare it is would cost more than it brings.
-    for word in sorted(found, key=lambda word: (-found[word], word))[:ASKED]:
+    shared = sorted(found, key=lambda word: (-found[word], word))[:ASKED]
+    postings.count(shared, most)
+    for word in shared:
         holding = postings.among(word, most)
         if 1 < holding < most and postings.stem(word) not in question.stems:
             told[word] = found[word] * postings.weight(holding)

@@ -6,11 +6,11 @@ that no store holds, code among them: it takes `parseConfigFile` apart, and stem
 """
 
 import re
-from functools import lru_cache
 from itertools import chain
 from typing import Final
 
 WORD: Final = re.compile(r"[^\W_]+")  # as the full text's tokenizer cuts: letters and digits
+KEPT_RUNS: Final = 1 << 16  # whose terms are known
 _LONGEST_WORD: Final = 64  # characters; what is longer is data, not language
 
 # What is longer than any word is data: it is cut, or the cache of words would hold megabytes.
@@ -56,15 +56,30 @@ def asked_words(question: str) -> tuple[str, ...]:
 
 def content_words(text: str) -> list[str]:
     """The words of *text* that say what it is about: lower case, stemmed, stop words left out."""
-    return list(chain.from_iterable(map(_terms, _RUN.findall(text))))
+    return list(chain.from_iterable(map(_KNOWN.__getitem__, _RUN.findall(text))))
 
 
-@lru_cache(maxsize=1 << 16)  # a text repeats its words: this is four fifths of ranking
 def _terms(word: str) -> tuple[str, ...]:
     if _IDEOGRAPH.search(word):
         return tuple(word)
     parts = (part.lower() for part in _CAMEL.split(word))
     return tuple(stem(part) for part in parts if part not in STOPPED_TERMS)
+
+
+class _KnownTerms(dict[str, tuple[str, ...]]):
+    """The terms of runs of letters or digits: texts repeat their words.
+
+    No `lru_cache`, because the garbage collector looks three times at all that one holds.
+    """
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        if len(self) >= KEPT_RUNS:
+            self.clear()
+        self[run] = terms = _terms(run)
+        return terms
+
+
+_KNOWN: Final = _KnownTerms()
 
 
 def stem(word: str) -> str:

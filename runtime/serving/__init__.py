@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .hosting import hosted
     from .http_server import BoundedServer
     from .hub_or_log import granting, sealing
-    from .note import Note, found, socket_path, url_of
+    from .note import Note, found, socket_path
     from .parked import ParkedEvent, parked_of
     from .plugin_status import PluginFared, plugin_after
     from .service import Service, tell_systemd
@@ -96,6 +96,5 @@ __all__ = [
     "stop",
     "subscriptions_of",
     "tell_systemd",
-    "url_of",
     "withdraw_recorded",
 ]

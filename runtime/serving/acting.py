@@ -10,7 +10,7 @@ import msgspec
 
 from cortex.bus import CortexError
 from cortex.bus.events import TrustWithdrawn
-from cortex.runtime.access import GRANTS, folded
+from cortex.runtime.access import GRANTS, grants_in
 from cortex.runtime.access.trust import acting_in, digest_at, withdraw_trust
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Config, ConfigError, Home, many
@@ -190,7 +190,7 @@ def _inside(home: Home) -> LogInside:
         log.close()
     clients: list[str] = []
     with suppress(CortexError), History.open(home) as history:
-        grants = folded(map(history.vocabulary.read, history.stream(GRANTS)))
+        grants = grants_in(history.stream(GRANTS), history.vocabulary)
         clients = sorted(grant.given.client for grant in grants.clients())
     return LogInside(state.head, len(state.work), len(state.deadlines), clients)
 

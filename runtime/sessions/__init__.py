@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .progress import Progress, in_order
     from .prompt_edits import prompt_edit, replaced
     from .rehearsal import DryRunDocument, GateReport, StepReport
-    from .session import Ending, Session
+    from .session import BRIEF_S, Ending, Session
     from .settlements import settlement_of, step_settlement
     from .sources.home_registry import knowledge_roots, knowledge_topics, symbols_of, topics_of
     from .sources.sources import gates_of_sources, is_path, source_at, sources_of
@@ -38,6 +38,7 @@ else:
     lazily(__name__)
 
 __all__ = [
+    "BRIEF_S",
     "CONTINUE",
     "EDIT",
     "NO_MODEL",

@@ -9,10 +9,10 @@ from cortex.runtime.processes import LinkedInterface
 from cortex.runtime.processes.catalog import Catalog
 
 from .inputs import inputs_of, refuse_wrong
-from .rehearsal import DryRunDocument, Rehearsal, stage_of
+from .rehearsal import DryRunDocument, Rehearsal
 from .session import Session
 from .sources.home_registry import announced_elsewhere, listed_tools, preferred_for
-from .sources.sources import is_path
+from .sources.sources import is_path, stage_of
 
 
 def dry_run(

@@ -1,17 +1,19 @@
 """Opens a home for a session: its running hub, or a runtime inside the command."""
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import msgspec
 
-from cortex.bus import Client, Log, LogError
+from cortex.bus import Client, Log, LogError, steady_s
 from cortex.runtime.kernel import Config, Home, Runtime, mask_for, open_blobs
 from cortex.runtime.log import Blobs, EventLog, LogHeldError
 from cortex.runtime.serving import HomeHeldError, connected, found
 from cortex.runtime.subjects import PersonalLog, SubjectKeys
 
 NAME = "cli"  # the source of what commands publish
+LOOK_S = 0.1  # between two looks at a home that is held
 ALONE_S = 5.0  # without a hub only plugins can connect, which start with the command
 
 
@@ -28,17 +30,30 @@ class OpenHome(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def opened_home(home: Home) -> Iterator[OpenHome]:
+def opened_home(home: Home, patience_s: float = 0.0) -> Iterator[OpenHome]:
     """The hub of *home*; if none is up, a runtime until the block is left.
+
+    Args:
+        home: Is made where it is missing.
+        patience_s: How long to wait for a process that runs a private runtime on it.
 
     Raises:
         HomeError: The home cannot be used.
-        HomeHeldError: Another process runs a private runtime on it.
+        HomeHeldError: Another process runs a private runtime on it, and did not end in time.
         HubSilentError: A hub is up and does not answer.
         LogError: Its log cannot be used.
     """
     home = home.open()
-    with _on_hub(home) if found(home) else _on_own(home) as opened:
+    until_s = steady_s() + patience_s
+    with ExitStack() as stack:
+        while True:
+            try:
+                opened = stack.enter_context(_on_hub(home) if found(home) else _on_own(home))
+                break
+            except HomeHeldError:
+                if steady_s() >= until_s:
+                    raise
+                time.sleep(LOOK_S)  # the lock of a file tells nobody that it is free
         yield opened
 
 

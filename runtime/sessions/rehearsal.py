@@ -4,11 +4,7 @@ It runs in a temporary home with the settings, processes and knowledge of the re
 components are answered there.
 """
 
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -22,26 +18,31 @@ from cortex.bus.events import (
     ExecutionStarted,
     GateEvaluated,
     KnowledgeRequested,
+    MemoryRequested,
     ModelSelected,
     Part,
 )
 from cortex.runtime.context import read_prompt, text_of, tools_of
+from cortex.runtime.directives import HomeDirectives, InForce
 from cortex.runtime.executions import (
     DECIDER,
     Execution,
     context_compile,
     gate_evaluate,
     knowledge_request,
+    memory_request,
+    scopes_of,
+    with_directives,
 )
 from cortex.runtime.executions.view import History
-from cortex.runtime.kernel import Home
+from cortex.runtime.memory import HomeMemory, MemoryStoreError
 from cortex.runtime.processes import (
+    EvaluationScope,
     LinkedGate,
     LinkedProcess,
     LinkedStep,
     MapOf,
     MissingValueError,
-    Scope,
     evaluate,
     fill,
     goal_line,
@@ -50,6 +51,7 @@ from cortex.runtime.processes import (
 )
 from cortex.runtime.projections import Selection
 from cortex.runtime.registry import registry_of
+from cortex.runtime.retrieval import RetrievalError
 from cortex.runtime.tools import allowed
 
 OFFERS = Selection(topics=("component.*", "tool.listed"))
@@ -105,25 +107,6 @@ class DryRunDocument(msgspec.Struct, kw_only=True):
     steps: list[StepReport]
 
 
-@contextmanager
-def stage_of(home: Home) -> Iterator[Home]:
-    """A home for one dry run; the real one has to be trusted.
-
-    Raises:
-        UntrustedHomeError: It is not.
-    """
-    home.require_trust()
-    with tempfile.TemporaryDirectory(prefix="cortex-") as folder:
-        stage = Home(Path(folder).resolve() / ".cortex", stands_for=home).open()
-        if home.config_path.exists():
-            shutil.copy(home.config_path, stage.config_path)
-        for own, staged in ((home.knowledge, stage.knowledge), (home.processes, stage.processes)):
-            if own.is_dir():
-                staged.rmdir()
-                staged.symlink_to(own.absolute(), target_is_directory=True)
-        yield stage
-
-
 class Stage(Protocol):
     """The runtime of a rehearsal, for the one who opened it."""
 
@@ -164,7 +147,7 @@ class Rehearsal:
         declared = {f.name: f.default for f in process.inputs if f.default is not None}
         given = {**declared, **inputs}
         self._elsewhere = elsewhere
-        self._scope = Scope(inputs=given, execution={"id": ID, "attempt": 1})
+        self._scope = EvaluationScope(inputs=given, execution={"id": ID, "attempt": 1})
         self._state = _begun(process, given, goal, workspace, blob)
 
     def report(self) -> DryRunDocument:
@@ -269,10 +252,12 @@ class Rehearsal:
 
     def _compile(self, step: LinkedStep, parameters: dict[str, Any], report: StepReport) -> None:
         found = self._found(step, report)
+        remembered = "" if report.refused else self._remembered(step, report)
         if report.refused:
             return
-        state = replace(self._state, found=found)
+        state = replace(self._state, found=found, remembered=remembered)
         asked = context_compile(state, self._process, step, 1, parameters)
+        asked = with_directives(asked, self._in_force())
         said = self._said(asked, "model.selected", "context.compiled", "context.refused")
         answer = said[-1] if said else None
         for event in said:
@@ -296,6 +281,12 @@ class Rehearsal:
         promised = () if step.promised is UNSET else step.promised
         return {name: registry.why_not(name) for name in allowed(promised, registry.tools).unknown}
 
+    def _in_force(self) -> InForce:
+        """What people have laid down for the execution."""
+        home = self._stage.history.home.own
+        with HomeDirectives.open(home) as directives:
+            return directives.in_force(scopes_of(self._state, lambda _: self._state))
+
     def _found(self, step: LinkedStep, report: StepReport) -> str:
         """The digest of what the step's `find:` brings now; "" where it asks nothing."""
         try:
@@ -303,10 +294,28 @@ class Rehearsal:
         except MissingValueError as error:
             report.later = sorted({*report.later, error.reference})
             return ""
+        return "" if asked is None else self._brought(asked, "knowledge.requested", report)
+
+    def _remembered(self, step: LinkedStep, report: StepReport) -> str:
+        """The same for its `memory:`."""
+        try:
+            asked = memory_request(self._state, step, 1)
+        except MissingValueError as error:
+            report.later = sorted({*report.later, error.reference})
+            return ""
         if asked is None:
             return ""
-        answer = next(iter(self._said(asked, "knowledge.requested")), None)
-        if not isinstance(answer, KnowledgeRequested):
+        home, blobs = self._stage.history.home.own, self._stage.history.blobs
+        try:
+            with HomeMemory.open(home) as memory:
+                return blobs.put(msgspec.json.encode(memory.recall(asked)))
+        except (MemoryStoreError, RetrievalError) as error:
+            report.refused = str(error)
+            return ""
+
+    def _brought(self, asked: Event, answered: str, report: StepReport) -> str:
+        answer = next(iter(self._said(asked, answered)), None)
+        if not isinstance(answer, KnowledgeRequested | MemoryRequested):
             report.refused = f"nothing was found within {ANSWER_S:g} s"
             return ""
         report.refused = answer.problem

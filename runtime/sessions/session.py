@@ -48,6 +48,7 @@ Other = TypeVar("Other", bound=Event)
 Answer: TypeAlias = tuple[Fact | Other, int]
 
 START_S = 30.0
+BRIEF_S = 30.0  # patience of a command that records one thing: others like it end soon
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
 
 
@@ -87,17 +88,24 @@ class Session:
 
     @classmethod
     @contextmanager
-    def open(cls, home: Home, front: Front | None = None) -> "Iterator[Session]":
+    def open(
+        cls, home: Home, front: Front | None = None, *, patience_s: float = 0.0
+    ) -> "Iterator[Session]":
         """Work on *home*, made where it is missing, until the block is left.
+
+        Args:
+            home: Where.
+            front: Shows what happens; nobody unless given.
+            patience_s: How long to wait for a process that runs a private runtime on it.
 
         Raises:
             HomeError: The home cannot be used.
-            HomeHeldError: Another process runs a runtime on it.
+            HomeHeldError: Another process runs a runtime on it, and did not end in time.
             HubSilentError: Its hub is up and does not answer.
             LogError: Its log cannot be used.
         """
         ailments = listen()
-        with opened_home(home) as opened:
+        with opened_home(home, patience_s) as opened:
             yield cls(home, opened, front or Front(), ailments)
 
     def known(self, prefix: str) -> str:
@@ -108,15 +116,17 @@ class Session:
         """
         return self.history.execution_id(prefix)
 
-    def publish(self, *events: Event) -> int:
+    def publish(self, *events: Event, subject: str = "") -> int:
         """Record *events* together; the position of the last one comes back.
+
+        With *subject*, they are about this person, and encrypted.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed before; nothing is recorded.
             Terminated: The same, by SIGTERM.
         """
         self.front.check()
-        return self.client.publish(*events)
+        return self.client.publish(*events, subject=subject or None)
 
     def check(self) -> None:
         """Raise like `publish` if the session has to end."""
@@ -138,8 +148,22 @@ class Session:
             raise UnmatchedError(answer.reason)
         return answer, position - 1
 
-    def answer_to(self, event: Event, fact: type[Fact], other: type[Other]) -> Answer[Fact, Other]:
+    def answer_to(
+        self,
+        event: Event,
+        fact: type[Fact],
+        other: type[Other],
+        subject: str = "",
+        wait_s: float = START_S,
+    ) -> Answer[Fact, Other]:
         """Record a request; the *fact* or *other* that answers it, and its position.
+
+        Args:
+            event: The request.
+            fact: One kind of answer.
+            other: Another kind.
+            subject: Whom the request is about, and so what answers it; "" for nobody.
+            wait_s: How long to wait for it.
 
         Raises:
             RefusedError: Nothing answered in time.
@@ -147,8 +171,8 @@ class Session:
         family = event.topic_name().partition(".")[0]
         feed = self.client.follow((f"{family}.*", None))
         try:
-            asked = self.publish(event)
-            deadline = steady_s() + START_S
+            asked = self.publish(event, subject=subject)
+            deadline = steady_s() + wait_s
             while steady_s() < deadline:
                 self.check()
                 for record in feed.next(HEARD_S):
@@ -158,7 +182,7 @@ class Session:
         finally:
             feed.close()
         topic = event.topic_name()
-        raise RefusedError(f"nothing answered {topic} within {START_S:g} s: try again")
+        raise RefusedError(f"nothing answered {topic} within {wait_s:g} s: try again")
 
     def run(self, execution_id: str, *events: Event) -> Ending:
         """Record *events*, follow the execution to its stop, and show it."""

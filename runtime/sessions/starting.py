@@ -61,11 +61,24 @@ def start(
     linked = _linked(session, name, options.version) if name else None
     values = inputs_of(pairs, input_file, linked.inputs if linked else ())
     _refuse_unfit(session, linked, values, options.breaks)
+    request = _request_of(session, linked, name, values, options)
+    found = matched(request, linked.digest if linked else "")
+    return session.run(request.execution_id, found, request)
+
+
+def _request_of(
+    session: Session,
+    linked: Linked | None,
+    name: str,
+    values: dict[str, Any],
+    options: RunOptions,
+) -> ExecutionRequest:
+    """The request for an execution with the inputs *values*; of a goal if there is no *name*."""
     step, max_cost = {}, options.max_cost
     if not name:
         step, max_cost = _goal_step(session, options), most_of(session.home, max_cost)
     about = (linked.description or f"run {linked.name}") if linked else ""
-    request = ExecutionRequest(
+    return ExecutionRequest(
         execution_id=session.client.new_id(),
         process=name,
         process_version=options.version or 0,
@@ -79,8 +92,6 @@ def start(
         step=step,
         subject=options.subject,
     )
-    found = matched(request, linked.digest if linked else "")
-    return session.run(request.execution_id, found, request)
 
 
 def fork(

@@ -6,7 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .blobs import PersonalBlobs, stored_blobs
-    from .encryption import blob_subject, decrypted, encrypted, is_encrypted
+    from .encryption import blob_subject, decrypted, encrypted
     from .errors import BlobErasedError, SubjectErasedError, SubjectKeyError
     from .hub_subjects import HubSubjects
     from .intents import ErasureIntent, begin_erasure, end_erasure, pending_erasures
@@ -31,7 +31,6 @@ __all__ = [
     "decrypted",
     "encrypted",
     "end_erasure",
-    "is_encrypted",
     "key_path",
     "pending_erasures",
     "stored_blobs",

@@ -5,7 +5,7 @@ is hashed: verification, proofs and copies of a log read that one.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -73,6 +73,10 @@ class PersonalLog:
     def stream_version(self, stream: str) -> int:
         """As the log does."""
         return self.stored.stream_version(stream)
+
+    def stream_versions(self, streams: Sequence[str]) -> Mapping[str, int]:
+        """As the log does."""
+        return self.stored.stream_versions(streams)
 
     def leaf_hashes(self, first: int, last: int) -> bytes:
         """As the log does: they are of the encrypted records."""

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from .comparison import comparison_of
     from .outcomes import ExecutionOutcome, WhatIfDocument, compared, outcome_of, planned
     from .planning import plan_of
-    from .plans import Plan, PlannedCall, PlannedPrompt
-    from .report import plan_lines
+    from .plans import Plan, PlannedCall, PlannedPrompt, plan_lines
     from .running import agreed, request_of, what_if
 else:
     lazily(__name__)

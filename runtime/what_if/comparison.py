@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Iterator
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
 
-from cortex.runtime.replay import ReportLine
+from cortex.runtime.replay import COLUMN, ReportLine, side_by_side
 
 from .outcomes import ExecutionOutcome, WhatIfDocument
-from .report import head_line
+from .plans import head_line
 
-COLUMN: Final = 40  # characters of one outcome beside the other
 LONGEST: Final = 200  # characters of a value
 LEAD: Final = 40  # characters before the place at which two long values part
 DIGITS: Final = (4, 6, 9)  # of US dollars: as few as tell two amounts apart
@@ -40,7 +39,7 @@ def comparison_of(found: WhatIfDocument) -> Iterator[ReportLine]:
     yield ReportLine(f"  {'':{lead}}  {'recorded':{wide}}  what if", "dim")
     for row in rows:
         mark, style = ("*", "yellow") if row.differs else (" ", "dim")
-        columns = zip_longest(_column(row.recorded), _column(row.what_if), fillvalue="")
+        columns = side_by_side(row.recorded, row.what_if)
         for number, (left, right) in enumerate(columns):
             first, name = (" ", "") if number else (mark, row.name)
             yield ReportLine(f"{first} {name:{lead}}  {left:{wide}}  {right}".rstrip(), style)
@@ -103,7 +102,3 @@ def _seen(text: str) -> str:
 def _cut(text: str, start: int = 0) -> str:
     before, after = "... " if start else "", " ..." if len(text) > start + LONGEST else ""
     return f"{before}{text[start : start + LONGEST]}{after}"
-
-
-def _column(text: str) -> list[str]:
-    return [text[at : at + COLUMN] for at in range(0, len(text), COLUMN)] or [""]

@@ -14,6 +14,8 @@ from cortex.bus.events import (
     GateEvaluate,
     KnowledgeRequest,
     KnowledgeRequested,
+    MemoryRequest,
+    MemoryRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -46,6 +48,7 @@ from .scratch import Scratch
 
 ID: Final = "whatif"  # of the execution, in memory
 STORE: Final = "KnowledgeStoreAccessor"
+MEMORY: Final = "MemoryAccessor"
 _KINDS: Final = {
     StepExecute: ("action", "action", "parameters"),
     ToolCall: ("tool", "tool", "arguments"),
@@ -137,8 +140,12 @@ class _Planned:
                 self._compiled[place] = event
             case KnowledgeRequest() if event.found:
                 yield STORE, _found(event)
+            case MemoryRequest() if event.found:
+                yield MEMORY, _remembered(event)
             case KnowledgeRequest():
                 self._stops("search", "find", event)
+            case MemoryRequest():
+                self._stops("search", "memory", event)
             case StepExecute() | ToolCall() | GateEvaluate() | ModelInvoke():
                 if record.source == ENGINE:
                     yield from self._call(event)
@@ -226,6 +233,18 @@ class _Planned:
                 f"{wanted} is not fit for step {event.step_id}, which would ask {event.model}: "
                 f"see `cortex model why`, or name a model that meets the needs of the step"
             )
+
+
+def _remembered(event: MemoryRequest) -> MemoryRequested:
+    return MemoryRequested(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        turn=0,
+        call_id="",
+        query="\n".join(event.texts),
+        found=event.found,
+    )
 
 
 def _found(event: KnowledgeRequest) -> KnowledgeRequested:

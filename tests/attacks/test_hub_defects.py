@@ -123,7 +123,7 @@ def test_neighbours_in_the_same_transaction_are_done(served: Defective) -> None:
         ]
         for thread in threads:
             thread.start()
-        while len(served.hub._waiting) < len(threads):
+        while len(served.hub._combiner) < len(threads):
             threading.Event().wait(0.001)
     for thread in threads:
         thread.join()

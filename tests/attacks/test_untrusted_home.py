@@ -36,8 +36,33 @@ SETTINGS = '[handlers.shell]\nallow = ["make"]\n'
 # Read alone: these work on a home that is not trusted. All others end with 6.
 READING = {
     *("audit record", "audit report", "audit verify", "audit key list", "audit witness list"),
-    *("client list", "completion", "context health", "doctor", "down", "events query"),
+    *(
+        "cache stats",
+        "client list",
+        "completion",
+        "context health",
+        "doctor",
+        "down",
+        "events query",
+    ),
     *("events parked", "events schema", "events tail", "execution list", "execution show", "init"),
+    *("gc explain", "gc stats", "directive export", "directive history", "directive preview"),
+    *("directive scopes", "directive state"),
+    *(
+        "memory after",
+        "memory export",
+        "memory inspect",
+        "memory list",
+        "memory search",
+        *(
+            "memory blame",
+            "memory consolidations",
+            "memory constraints",
+            "memory view",
+            "memory why",
+        ),
+    ),
+    *("package list", "package show", "package suggestions"),
     *("knowledge list", "log segments", "log state", "model list", "model why"),
     *("plugin info", "plugin list", "plugin logs"),
     *("plugin new", "process diff", "process history", "process inspect", "process list"),
@@ -78,6 +103,13 @@ READING = {
 }
 # What is not there, or what stands in no home, ends as it does in any home.
 ARGUMENTS = {
+    "memory_id": "none",
+    "kind": "decision",
+    "edge": "refines",
+    "other": "none",
+    "consolidation_id": "none",
+    "package_id": "none",
+    "chains": "none",
     "folder": "elsewhere",
     "name": "evil",
     "origin": "cortex.local/evil",
@@ -114,6 +146,7 @@ ASKING = {  # whole command lines, where arguments alone would be refused before
     "execution resume": ("execution", "resume", "e1", "--approve"),
     "trust": ("trust", "--show"),
     "doctor": ("doctor", "--load"),
+    "directive merge": ("directive", "merge", "evil"),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cortex.bus import Client, Draft, Due, Event, NotGrantedError, Publish
+from cortex.bus import Client, Draft, Due, Event, LocalHub, NotGrantedError, Publish
 from cortex.bus.events import ExecutionRequest, StepExecute, ToolCall, TriggerReceived
 from cortex.runtime.access import change
 from cortex.runtime.kernel import Home
@@ -79,6 +79,19 @@ def test_an_ask_behind_a_harmless_one_and_a_deadline_are_looked_at_too(
         mallory.hub.ask_one("mallory", Publish((), due=due))
 
     assert "trigger.received" not in [record.topic for record in hub.owner.read(before)]
+
+
+def test_a_bound_holds_at_once_although_nobody_was_woken_yet(
+    hub: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread may have written the grant: it wakes after its publisher is answered."""
+    client = hub.client("alice", publish=("trigger.received",))
+    client.publish(asked_in(tmp_path)[1])
+    monkeypatch.setattr(LocalHub, "_wake", lambda *_: None)
+
+    change(hub.owner, "alice", lambda t: replace(t, workspaces=(str(tmp_path / "theirs"),)))
+
+    denied(client, TriggerReceived(trigger_id="t2", fields={}, workspace=str(tmp_path)))
 
 
 def test_a_bound_that_is_given_or_taken_away_holds_at_once(hub: Served, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ class WallClock(SystemClock):
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
     # The clock's thread looks this often whether the clock was set.
-    monkeypatch.setattr(import_module("cortex.bus.local"), "TICK_S", 0.05)
+    monkeypatch.setattr(import_module("cortex.bus.alarms"), "LONGEST_S", 0.05)
 
 
 class Flaky(Component):

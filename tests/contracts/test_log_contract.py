@@ -116,6 +116,18 @@ def test_a_stream_is_read_by_its_own_versions(log: Log) -> None:
     assert log.stream_version("b") == 1
 
 
+@pytest.mark.parametrize("more", [0, 1, 9, 250, 2_000])
+def test_versions_of_many_streams_are_those_of_each(log: Log, more: int) -> None:
+    log.write(Batch(rows=[row(1, "a", 1), row(2, "a\0b", 1), row(3, "a", 2), row(4, "\u00fc", 1)]))
+    streams = ["a", "a\0b", "b", "\u00fc", *(f"none/{n}" for n in range(more))]
+
+    versions = log.stream_versions(streams)
+
+    assert versions == {stream: log.stream_version(stream) for stream in streams}
+    assert [versions[stream] for stream in streams[:4]] == [2, 1, 0, 1]
+    assert log.stream_versions([]) == {}
+
+
 def test_leaf_hashes_are_those_of_rfc_6962_across_tiles(log: Log) -> None:
     written = rows(1, 700)
     leaves = [sha256(b"\x00" + r.record).digest() for r in written]

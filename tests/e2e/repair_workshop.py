@@ -54,7 +54,7 @@ def workshop(shape: str, folder: Path, **processes: str) -> Iterator[Workshop]:
         patched.setenv(KEY_ENV, KEY)
         # What is waited for is in the log; a test need not wait as long.
         patched.setattr(
-            "cortex.runtime.executions.steps.retrying.MODEL_BACKOFF", Backoff(0.02, 300.0)
+            "cortex.runtime.executions.steps.deadlines.MODEL_BACKOFF", Backoff(0.02, 300.0)
         )
         with Runtime(use(home, model("scripted", server))) as runtime:
             world = World(runtime)

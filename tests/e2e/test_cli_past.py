@@ -19,22 +19,27 @@ ROOT: click.Group = import_module("cortex.runtime.cli.tree").root
 ACTS = {
     "audit erase", "audit key new", "audit sign", "audit witness accept", "audit witness add",
     "audit witness init", "audit witness remove", "audit witness serve", "backup", "blobs gc",
-    "client add", "client grant", "client revoke", "completion", "down", "events drop",
-    "events retry", "execution approve", "execution break", "execution cancel", "execution do",
-    "execution edit", "execution finish", "execution pause", "execution rate", "execution resume",
-    "fork", "import", "init", "knowledge index", "log seal", "plugin dev", "plugin load",
-    "plugin new", "plugin reload", "plugin unload", "projections rebuild", "restore", "run",
-    "trigger", "trust", "up", "what-if", "worker",
+    "cache clear", "client add", "client grant", "client revoke", "completion",
+    "directive branch", "directive import", "directive merge", "directive pin", "directive redo",
+    "directive repl", "directive step", "directive undo", "down",
+    "events drop", "events retry", "execution approve", "execution break", "execution cancel",
+    "execution do", "execution edit", "execution finish", "execution pause", "execution rate",
+    "execution resume", "fork", "gc run", "import", "init", "knowledge index", "log seal",
+    "memory consolidate", "memory correct", "memory forget", "memory import", "memory link",
+    "memory pin", "memory record", "memory restore", "memory reword", "memory undo",
+    "package compile", "plugin dev",
+    "plugin load", "plugin new", "plugin reload", "plugin unload", "projections rebuild", "restore",
+    "run", "trigger", "trust", "up", "what-if", "worker",
 }  # fmt: skip
 # What shows something else than the log: files, keys, programs, a hub that is up, a whole log, or
 # two moments.
 SHOWS_THE_PRESENT = {
     "audit consistency", "audit key list", "audit prove", "audit record", "audit subjects",
-    "audit verify", "audit witness list", "audit witness logs", "client fingerprint", "client show",
-    "ctx check", "ctx decode", "ctx encode", "ctx stats", "diff", "doctor", "events schema",
-    "knowledge find", "knowledge list", "knowledge stats", "log state", "model check", "model list",
-    "plugin info", "plugin list", "plugin logs", "process dry-run", "process validate",
-    "projections list", "projections verify", "status",
+    "audit verify", "audit witness list", "audit witness logs", "cache stats", "client fingerprint",
+    "client show", "ctx check", "ctx decode", "ctx encode", "ctx stats", "diff", "doctor",
+    "events schema", "knowledge find", "knowledge list", "knowledge stats", "log state",
+    "model check", "model list", "plugin info", "plugin list", "plugin logs", "process dry-run",
+    "process validate", "projections list", "projections verify", "status",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable
@@ -375,6 +376,51 @@ def test_a_kill_at_any_point_leaves_a_home_without_events_or_with_all(tmp_path: 
             with file.open("rb") as source:
                 import_log(source, there)
         assert records(there) == whole
+
+
+CUT_SHORT = """
+import os, signal, sys
+from pathlib import Path
+from cortex.runtime.exports import import_log
+from cortex.runtime.kernel import Home
+
+replace = Path.replace
+
+def killed(path, target):
+    if path.name == "log.db":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(path, target)
+
+Path.replace = killed
+with open(sys.argv[1], "rb") as source:
+    import_log(source, Home(Path(sys.argv[2])))
+"""
+
+
+def test_an_import_that_was_killed_between_blobs_and_log_is_made_again(tmp_path: Path) -> None:
+    home, file = filled(tmp_path, 20), tmp_path / "out.jsonl"
+    export_to(home, file)
+    there = Home.create(tmp_path / "there" / ".cortex")
+    ended = subprocess.run(
+        [sys.executable, "-c", CUT_SHORT, str(file), str(there.path)], check=False
+    )
+    beside = there.path.with_name(".cortex.importing")
+    outside = tmp_path / "there" / "kept"
+    outside.write_text("mine")
+    with (beside / "moving").open("a") as moving:
+        moving.write("\n../../kept\nab/../../../kept")
+
+    assert ended.returncode == -signal.SIGKILL
+    assert [*there.blobs.glob("??/*")]
+    code, _, err = run_many(
+        tmp_path, environment(tmp_path), [["status", "--home", str(there.path)]]
+    )[0]
+    assert (code, err.count("import again")) == (4, 1)
+    with file.open("rb") as source:
+        import_log(source, there)
+    assert records(there) == records(home)
+    assert not beside.exists()
+    assert outside.read_text() == "mine"
 
 
 def started(folder: Path, *args: str) -> "subprocess.Popen[bytes]":

@@ -92,7 +92,7 @@ class Desk(User):
             patched.delenv(name, raising=False)
         # What is waited for is in the log; the test need not wait as long.
         patched.setattr(
-            "cortex.runtime.executions.steps.retrying.MODEL_BACKOFF", Backoff(0.01, 300.0)
+            "cortex.runtime.executions.steps.deadlines.MODEL_BACKOFF", Backoff(0.01, 300.0)
         )
 
     def stopped(self, says: str, *, step: str) -> dict[str, Any]:

@@ -76,6 +76,33 @@ def test_what_is_granted_can_be_listed_widened_narrowed_and_taken_back(shell: Sh
     assert "it was revoked" in shell.run("show", "alice", code=3)[1]
 
 
+def test_a_grant_may_name_a_scope_of_memory(shell: Shell) -> None:
+    shell.run("add", "alice", "--publish", "memory.record=project:shop")
+    granted = shell.json("grant", "alice", "--read", "memory.*=project:shop")
+
+    assert granted["publish"] == ["memory.record=project:shop"]
+    assert granted["read"] == ["memory.*=project:shop"]
+    assert "memory.record=project:shop" in shell.run("show", "alice")[0]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("memory.record=projct:shop", "'projct:shop' is no scope: write user, project:NAME"),
+        ("memory.recrd=project:shop", "did you mean memory.record?"),
+        ("memory.undo=project:shop", "events of memory.undo have no key"),
+        ("*=project:shop", "a key needs a topic or a family before it"),
+    ],
+)
+def test_a_wrong_key_is_refused_in_one_line(shell: Shell, pattern: str, said: str) -> None:
+    out, err = shell.run("add", "alice", "--publish", pattern, code=2)
+
+    assert said in err
+    assert not out
+    assert "Traceback" not in err
+    assert shell.json("list") == []
+
+
 def test_subscriptions_of_a_revoked_client_go_unless_they_are_kept(shell: Shell) -> None:
     kept = {"alice", "alice/work", "alicia", "Doer"}
     with hub_on(shell.home) as hub:

@@ -45,6 +45,7 @@ from cortex.bus.events import (
     ClientDenied,
     ClientLeft,
     ComponentRetry,
+    EffectUnknown,
     GrantGiven,
     RuntimeStarted,
     RuntimeStopped,
@@ -420,3 +421,28 @@ def test_a_client_hears_requests_for_its_own_components_alone(world: World) -> N
     assert [isinstance(each, Refused) for each in answers] == [True, True, False]
     assert isinstance(page, Page)
     assert [(each.topic, each.key) for each in page.records] == [("component.retry", "Own")]
+
+
+def test_behind_what_its_own_component_began_nothing_is_said_of_another(world: World) -> None:
+    name, token = world.client(work=("step.execute",), names=("Doer",))
+
+    def unknown(component: str) -> Draft:
+        return Draft.of(
+            EffectUnknown(
+                execution_id="1",
+                step_id="a",
+                effect_key="k",
+                component=component,
+                kind="action",
+                name="act",
+                reason="it ended",
+            )
+        )
+
+    with connect(world.ipc, token=token) as client:
+        hub: Any = client._hub
+        hub.ask_one("Doer", Publish((unknown("Doer"), unknown("Doer"))))
+        with pytest.raises(NotGrantedError):
+            hub.ask_one("Doer", Publish((unknown("Doer"), unknown("Shell"))))
+
+    assert [event.about for event in world.denials(name)] == ["effect.unknown"]

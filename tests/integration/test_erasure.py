@@ -273,6 +273,24 @@ def test_a_name_is_found_unencrypted_in_capitals_of_any_alphabet(home: Home) -> 
     assert {each.where for each in seen.places} == {f"position {at}", "knowledge/note.md"}
 
 
+def test_a_short_name_within_a_digest_is_not_the_name(home: Home) -> None:
+    digest = "0ada" * 16
+    note = home.knowledge / "note.md"
+    note.write_text(f"built from sha256:{digest}, checked\n")
+    with Runtime(home, components=()) as runtime:
+        client = runtime.client("crm")
+        client.publish(ExecutionRequest(execution_id="e", goal="x", subject="ada"))
+
+    digests = erasure.looked_up(home, "ada")
+    whole = erasure.looked_up(home, "ada", [digest])
+    note.write_text(f"built from sha256:{digest} for Ada\n")
+    named = erasure.looked_up(home, "ada")
+
+    assert digests.unencrypted == 0
+    assert [each.where for each in named.places] == ["knowledge/note.md"]
+    assert [each.where for each in whole.places] == ["knowledge/note.md"]
+
+
 def test_a_key_in_a_home_that_a_restore_moved_aside_is_listed(home: Home, tmp_path: Path) -> None:
     with Runtime(home, components=()) as runtime:
         runtime.client("crm").publish(ExecutionRequest(execution_id="e", goal="x", subject=ANNA))

@@ -43,7 +43,7 @@ def said(noted: Home, capsys: pytest.CaptureFixture[str]) -> Said:
 def test_an_empty_text_is_refused_in_one_line(said: Said, family: str) -> None:
     told = said(family, "find", "  ", code=WRONG_USE)
 
-    assert told.startswith("cortex: TEXT is empty: say in a few words what to find")
+    assert told.startswith("cortex: TEXT is empty: say it in a few words")
     assert told.count("\n") == 1
 
 

@@ -37,7 +37,7 @@ from .kernel_staff import (
 )
 
 MANY = 50
-MANAGER = import_module("cortex.runtime.kernel.component_manager")
+MANAGED = import_module("cortex.runtime.kernel.managed_component")
 
 
 def call(n: int, timeout_s: float = 60.0) -> ToolCall:
@@ -166,7 +166,7 @@ def test_what_an_execution_asks_for_after_it_was_halted_goes_on() -> None:
 
 
 def test_what_ends_is_no_work_of_a_component_with_nothing_under_way() -> None:
-    endings = f"Waiting/endings-{MANAGER.TAG}"
+    endings = f"Waiting/endings-{MANAGED.TAG}"
     ended = [ExecutionCancelled(execution_id=f"e{n}", reason="asked for") for n in range(MANY)]
     with Runtime(components=[Vocal, Waiting]) as runtime:
         me = runtime.client("me")

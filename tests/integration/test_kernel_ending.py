@@ -2,9 +2,11 @@
 
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import pykka
 import pytest
 from structlog.testing import capture_logs
 
@@ -48,3 +50,68 @@ def test_a_component_on_its_way_back_holds_up_no_end(
 
     assert [each["event"] for each in said if each["log_level"] != "info"] == []
     assert len(Slow.seen) < EVENTS
+
+
+class Stoppable:
+    """The host of a component that fails, and what became of it."""
+
+    def __init__(self) -> None:
+        self.stops = 0
+        self.stopped = threading.Event()
+
+    def start(self) -> None:
+        pass
+
+    def share(self) -> None:
+        pass
+
+    def answer(self, query: Event) -> Event:
+        raise AssertionError(query)
+
+    def is_kept(self) -> bool:
+        return False
+
+    def stop(self) -> None:
+        self.stops += 1
+        self.stopped.set()
+
+
+class Unwritable:
+    """A log whose output is closed."""
+
+    def warning(self, event: str, **fields: Any) -> None:
+        raise ValueError("I/O operation on closed file")
+
+
+def test_a_host_is_stopped_whoever_ends_its_shell(tmp_path: Path) -> None:
+    host = Stoppable()
+    with Runtime(Home.create(tmp_path / ".cortex"), components=[]) as runtime:
+        shell(runtime, host, None).stop()  # as whoever stops all actors of the process does
+
+        assert host.stopped.wait(PATIENCE_S)
+        assert host.stops == 1
+
+
+def test_a_host_is_stopped_although_its_failure_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Stoppable()
+    shells = import_module("cortex.runtime.kernel.shells.shell")
+    monkeypatch.setattr(shells, "log", Unwritable())
+    with Runtime(Home.create(tmp_path / ".cortex"), components=[]) as runtime:
+        failing = shell(runtime, host, (1 / 0 for _ in (1,)))
+
+        assert host.stopped.wait(PATIENCE_S)
+        assert failing.actor_stopped.wait(PATIENCE_S)
+        assert host.stops == 1
+
+
+def shell(runtime: Runtime, host: Any, program: Any) -> pykka.ActorRef[Any]:
+    shells = import_module("cortex.runtime.kernel.shells.shell")
+    leases = import_module("cortex.runtime.kernel.shells.leases")
+    hooks = shells.Hooks(lambda: None, lambda _: None, lambda: None, lambda _: True)
+    held = leases.Leases(runtime.hub)
+    started: pykka.ActorRef[Any] = shells.Shell.start(
+        "Stopped", runtime.hub, host, program, hooks, held, shells.Pulse()
+    )
+    return started

@@ -14,13 +14,23 @@ import pytest
 from cortex.runtime.kernel import Component, Delivery, Home, NotReadyError, Output, Runtime, on
 from cortex.runtime.testing import VirtualClock
 
-from .kernel_staff import PATIENCE_S, JobAsked, JobDone, Vocal, read_all, wait_for
+from .kernel_staff import (
+    PATIENCE_S,
+    JobAsked,
+    JobCount,
+    JobCounted,
+    JobDone,
+    Vocal,
+    read_all,
+    wait_for,
+)
 
 LocalHost: Any = import_module("cortex.runtime.kernel.hosts.host").LocalHost
 KeptHosts: Any = import_module("cortex.runtime.kernel.shells.resting").KeptHosts
 
 MINUTES_S = 120.0
 MOMENT_S = 1.0
+FEW_THREADS = 12
 ROUNDS = 200
 TRIES = 1_000
 STARTED_IN_FULL = True  # a process is seen to end by who started it, and at once
@@ -54,6 +64,33 @@ class Hearer(Component):
     def done(self, event: JobDone, delivery: Delivery) -> None:
         with ENDED:
             DONE.add(event.n)
+            ENDED.notify_all()
+
+
+class Counter(Component):
+    """An ordered component that rests: it counts what it has handled."""
+
+    rests = True
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    @on(JobAsked)
+    def asked(self, event: JobAsked, delivery: Delivery) -> Iterator[Output]:
+        self._count += 1
+        yield JobDone(n=event.n, attempt=self._count)
+
+    @on(JobCount)
+    def count(self, query: JobCount, delivery: Delivery) -> Iterator[Output]:
+        yield JobCounted(count=self._count)
+
+    def on_start(self) -> None:
+        with ENDED:
+            LIVES.append("begun")
+
+    def on_stop(self) -> None:
+        with ENDED:
+            LIVES.append("ended")
             ENDED.notify_all()
 
 
@@ -188,6 +225,90 @@ def test_what_comes_to_rest_once_all_was_stopped_is_stopped_too() -> None:
 
 
 @pytest.fixture
+def counting() -> Iterator[tuple[Runtime, Callable[[], None]]]:
+    """A runtime with an ordered component that rests, and what lets its thread end."""
+    clock = VirtualClock()
+    with Runtime(components=[Vocal], clock=clock) as runtime:
+        others = shells()
+        runtime.add(Counter)
+        yield (
+            runtime,
+            lambda: until(lambda: shells() <= others, lambda: pass_time(runtime, clock, MOMENT_S)),
+        )
+
+
+def test_an_ordered_component_goes_on_where_it_was(
+    counting: tuple[Runtime, Callable[[], None]],
+) -> None:
+    runtime, rested = counting
+    me = runtime.client("me")
+    for n in range(1, 4):
+        rested()
+        me.publish(JobAsked(n=n))
+        done = read_all(runtime, wait_for(me, "job.done", n))
+
+    assert [event.attempt for event in done] == [1, 2, 3]  # it is the same one
+    assert LIVES == ["begun"]
+
+
+def test_an_ordered_component_without_a_thread_answers(
+    counting: tuple[Runtime, Callable[[], None]],
+) -> None:
+    runtime, rested = counting
+    me = runtime.client("me")
+    me.publish(JobAsked(n=1))
+    wait_for(me, "job.done", 1)
+    for _ in range(3):
+        rested()
+
+        assert me.ask(JobCount(), PATIENCE_S) == JobCounted(count=1)
+
+
+def test_an_ordered_component_without_a_thread_is_stopped_with_its_cursor() -> None:
+    clock, before = VirtualClock(), shells()
+    with Runtime(components=[Vocal, Counter], clock=clock) as runtime:
+        me = runtime.client("me")
+        me.publish(JobAsked(n=1))
+        wait_for(me, "job.done", 1)
+        # Vocal's thread stays.
+        until(lambda: len(shells() - before) == 1, lambda: pass_time(runtime, clock, MOMENT_S))
+    with Runtime(components=[Vocal], log=runtime.log, clock=clock) as without:
+        without.client("me").publish(JobAsked(n=2))
+    with Runtime(components=[Vocal, Counter], log=runtime.log, clock=clock) as again:
+        done = read_all(again, wait_for(again.client("me"), "job.done", 2))
+
+    assert [event.n for event in done] == [1, 2]
+    assert LIVES == ["begun", "ended", "begun", "ended"]
+
+
+def test_an_ordered_component_without_a_thread_can_be_removed(
+    counting: tuple[Runtime, Callable[[], None]],
+) -> None:
+    runtime, rested = counting
+    rested()
+    runtime.remove("Counter")
+    runtime.client("me").publish(JobAsked(n=1))
+
+    assert LIVES == ["begun", "ended"]
+
+
+def test_an_event_in_the_moment_in_which_a_thread_ends_is_handled_once() -> None:
+    clock = VirtualClock()
+    with Runtime(components=[Vocal, Hearer, Counter], clock=clock) as runtime:
+        me = runtime.client("me")
+        for n in range(ROUNDS):
+            passing = threading.Thread(target=pass_time, args=(runtime, clock, MOMENT_S))
+            passing.start()
+            me.publish(JobAsked(n=n))
+            passing.join()
+        done = read_all(runtime, wait_for(me, "job.done", ROUNDS))
+
+    assert [event.n for event in done] == list(range(ROUNDS))
+    assert [event.attempt for event in done] == list(range(1, ROUNDS + 1))
+    assert LIVES == ["begun", "ended"]
+
+
+@pytest.fixture
 def staff(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "spawned"))
     return import_module("cpu_staff")
@@ -239,3 +360,10 @@ def test_a_process_that_is_killed_while_it_rests_costs_its_next_work_no_try(
 
     assert second.pid != first.pid
     assert second.attempt == 1
+
+
+def test_an_idle_runtime_has_few_threads(tmp_path: Path) -> None:
+    home, before = Home.create(tmp_path / "home"), threading.active_count()
+    with Runtime(home):
+        # The clock, the supervisor, the archive, and components that need a thread of their own.
+        until(lambda: threading.active_count() - before <= FEW_THREADS, lambda: None)

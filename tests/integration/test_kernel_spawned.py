@@ -162,6 +162,30 @@ def test_a_long_past_is_handed_to_the_process_and_not_kept_here(staff: Any, home
     host.stop()
 
 
+def test_a_process_that_is_started_while_its_host_is_abandoned_is_ended(
+    staff: Any, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawned: Any = import_module("cortex.runtime.kernel.hosts.spawned")
+    born = spawned.Born("cpu_staff:Adder", {}, str(home.path), tuple(sys.path))
+    words = VOCABULARY.extended((staff.SumAsked, staff.SumTotal, staff.SumAnswer))
+    host = spawned.SpawnedHost("Adder", born, words, lambda _: None)
+    made: list[Any] = []
+    start = spawned.ChildProcess
+
+    def started(*args: Any) -> Any:
+        host.abandon()  # as a supervisor does in its own thread: there is no process to kill yet
+        made.append(start(*args))
+        return made[0]
+
+    monkeypatch.setattr(spawned, "ChildProcess", started)
+
+    with pytest.raises(spawned.ChildDiedError):
+        host.answer(staff.SumTotal())
+
+    assert made[0].has_ended()
+    assert not host.is_kept()
+
+
 def recorded(draft: Draft, position: int) -> Recorded:
     return Recorded(
         FORMAT, position, "sums", position, b"", 0, draft.topic, draft.schema, None, None, "me",

@@ -108,6 +108,8 @@ def test_streams_are_read_by_their_versions_wherever_their_records_are(log: Even
                 page = log.read_stream(stream, after, limit)
                 assert [decode(each) for each in page] == versions[after : after + limit]
     assert log.stream_version("run/none") == 0
+    streams = [*{record.stream for record in records}, "run/none"]
+    assert log.stream_versions(streams) == {each: log.stream_version(each) for each in streams}
     assert [*log.read_stream("run/none", 0, 10)] == []
 
 

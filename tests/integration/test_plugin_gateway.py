@@ -27,6 +27,8 @@ from cortex.bus import (
 )
 from cortex.bus.events import (
     ComponentFailed,
+    EffectIntended,
+    EffectUnknown,
     ExecutionCompleted,
     ModelInvoke,
     StepCompleted,
@@ -155,9 +157,9 @@ def test_it_answers_queries_of_its_own_that_it_was_granted_and_no_others(world: 
     [
         ("publish", "step.completed", True),
         ("publish", "trigger.received", False),
-        ("subscribe", "step.execute", True),
-        ("work", "step.execute", True),
-        ("read", "step.execute", False),  # it was granted one key, and reading has them all
+        ("subscribe", "step.execute", False),  # it was granted one key
+        ("work", "step.execute", False),
+        ("read", "step.execute", False),
         ("read", "execution.completed", True),
         ("subscribe", "grant.given", False),
     ],
@@ -168,6 +170,14 @@ def test_by_topic_it_may_do_what_was_granted(
     assert world.access.allows("plugin.ticker", verb, topic) == allowed
     assert world.access.allows("Tick", verb, topic) == allowed
     assert not world.access.allows("Other", verb, topic)
+
+
+@pytest.mark.parametrize("verb", ["subscribe", "work", "read"])
+def test_by_key_it_may_do_what_was_granted(world: World, verb: str) -> None:
+    assert world.access.keys("plugin.ticker", verb, "step.execute") == {"tick"}
+    assert world.access.keys("Tick", verb, "step.execute") == {"tick"}
+    assert not world.access.keys("plugin.ticker", verb, "step.completed")
+    assert not world.access.keys("Other", verb, "step.execute")
 
 
 def test_what_was_granted_reaches_the_hub_and_nothing_else_does(world: World) -> None:
@@ -216,6 +226,26 @@ def test_it_gives_up_events_for_its_own_components_alone(world: World) -> None:
 
     assert isinstance(own, Appended)
     assert isinstance(other, Refused)
+
+
+def test_it_begins_effects_for_its_own_components_alone(world: World) -> None:
+    def of(kind: Any, component: str, **more: str) -> Draft:
+        effect = {"execution_id": "1", "step_id": "a", "effect_key": component}
+        return Draft.of(kind(**effect, component=component, kind="action", name="tick", **more))
+
+    own, both, other = world.ask(
+        Publish((of(EffectUnknown, "Tick", reason="x"),)),
+        Publish((of(EffectUnknown, "Tick", reason="x"), of(EffectUnknown, "Shell", reason="x"))),
+        Publish((of(EffectIntended, "Shell"),), sync=True),
+    )
+
+    assert isinstance(own, Appended)
+    assert [each.code for each in (both, other) if isinstance(each, Refused)] == [
+        "NotGrantedError",
+        "NotGrantedError",
+    ]
+    parts = [part for _, part, _ in world.denied]
+    assert parts == ["publish:effect.unknown", "publish:effect.intended"]
 
 
 def test_it_asks_the_models_that_it_was_granted_and_no_others(world: World) -> None:

@@ -1,10 +1,19 @@
 """What records of the log are found by: nothing about their place in the store counts."""
 
+import contextlib
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from cortex.runtime.retrieval import Embedder, HashingEmbedder, RecordFinder, RecordText
+from cortex.runtime.retrieval import (
+    Embedder,
+    HashingEmbedder,
+    RecordFinder,
+    RecordText,
+    StoreDiskError,
+)
 
 SAID = "Triage a CI failure\ncompleted\nlog: ci.log\nread failure: 2 failing tests (pytest)"
 OTHERS = ("Say why the harvest of pears is late", "Rename a module", "Write the changelog")
@@ -49,3 +58,15 @@ def test_of_two_records_with_a_word_of_the_question_both_are_found(
     texts = {"one": f"{OTHERS[0]}, and count the pears", "two": f"{SAID}\nlog: pears.log"}
 
     assert set(scores(tmp_path, texts, "late pears", embedder)) == set(texts)  # type: ignore[call-overload]
+
+
+def test_a_store_that_proves_damaged_is_made_again_by_the_next_use(tmp_path: Path) -> None:
+    texts = {"run": SAID, "other": OTHERS[0]}
+    whole = scores(tmp_path, texts, "failing tests", None)
+    with closing(sqlite3.connect(tmp_path / "vectors" / "executions.db")) as database:
+        database.execute("drop table words")  # as a torn write of its last page leaves it
+
+    with contextlib.suppress(StoreDiskError):
+        scores(tmp_path, texts, "failing tests", None)
+
+    assert scores(tmp_path, texts, "failing tests", None) == whole

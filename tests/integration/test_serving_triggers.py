@@ -60,7 +60,7 @@ class WallClock(SystemClock):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
     # The clock's thread looks this often whether the clock was set.
-    monkeypatch.setattr(import_module("cortex.bus.local"), "TICK_S", 0.05)
+    monkeypatch.setattr(import_module("cortex.bus.alarms"), "LONGEST_S", 0.05)
     return WallClock()
 
 

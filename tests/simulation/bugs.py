@@ -23,12 +23,12 @@ settled: Any = import_module("cortex.runtime.kernel.shells.intents").settled
 
 
 def no_deduplication(turn: Any, client: str, request: Any) -> Any:
-    return turn._take(client, request.events, request.due, request.forget)
+    return turn.take(client, request.events, request.due, request.forget)
 
 
 def no_compare_and_set(turn: Any, client: str, request: Any) -> Any:
-    standing = turn._standing(request.subscription, "ordered")
-    answer = turn._take(client, request.events, request.due, request.forget)
+    standing = turn.standing(request.subscription, "ordered")
+    answer = turn.take(client, request.events, request.due, request.forget)
     turn.batch.standings[standing.name] = msgspec.structs.replace(
         standing, cursor=request.through, attempts=0
     )
@@ -37,9 +37,9 @@ def no_compare_and_set(turn: Any, client: str, request: Any) -> Any:
 
 def no_fencing(turn: Any, request: Any) -> Any:
     name, position = request.subscription, request.position
-    queue = turn._state.queues.get(name)
+    queue = turn.state.queues.get(name)
     work = turn.batch.work.get((name, position)) or (queue.get(position) if queue else None)
-    if work is None or (name, position) in turn._gone:
+    if work is None or (name, position) in turn.gone:
         raise LeaseLostError(name, position, request.epoch)
     return work
 

@@ -58,7 +58,7 @@ def test_followers_are_told_of_what_the_log_has_lost() -> None:
     [
         ("cortex.bus.hub.transaction.Transaction.publish", bugs.no_deduplication),
         ("cortex.bus.hub.transaction.Transaction.commit", bugs.no_compare_and_set),
-        ("cortex.bus.hub.transaction.Transaction._held", bugs.no_fencing),
+        ("cortex.bus.hub.claiming.held_work", bugs.no_fencing),
         ("cortex.bus.hub.idempotency.kept", bugs.frames_are_done_again),
         ("cortex.bus.hub.idempotency.kept", bugs.only_the_newest_frame_is_known),
         ("cortex.bus.hub.pages.Pages._with_ring", bugs.a_page_forgets_its_last),

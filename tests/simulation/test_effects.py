@@ -47,15 +47,19 @@ def test_nor_where_the_log_loses_its_tail_all_the_time(faults: Faults) -> None:
 @pytest.mark.parametrize(
     ("place", "bug", "faults"),
     [
-        ("cortex.runtime.kernel.shells.feed.intend", bugs.effects_are_begun_without_a_word, None),
+        (
+            "cortex.runtime.kernel.shells.workers.intend",
+            bugs.effects_are_begun_without_a_word,
+            None,
+        ),
         (
             "cortex.runtime.log.agent_work.AgentWork.refuse_begun",
             bugs.intents_are_taken_twice,
             None,
         ),
-        ("cortex.runtime.kernel.shells.feed.try_once", bugs.what_was_begun_is_begun_again, None),
+        ("cortex.runtime.kernel.shells.workers.try_once", bugs.what_was_begun_is_begun_again, None),
         ("cortex.runtime.kernel.shells.feed.Feeding.keyed", bugs.keys_of_what_may_be_lost, LOSING),
-        ("cortex.runtime.kernel.shells.feed._taken_up", bugs.a_lost_commit_is_not_noticed, SLOW),
+        ("cortex.runtime.kernel.shells.ordered._taken_up", bugs.a_lost_commit_is_not_noticed, SLOW),
     ],
     ids=["no intent", "two intents", "begun again", "keys that are lost", "lost commit"],
 )

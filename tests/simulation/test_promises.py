@@ -64,13 +64,13 @@ def test_one_seed_is_one_schedule() -> None:
     [
         ("cortex.bus.hub.transaction.Transaction.publish", bugs.no_deduplication),
         ("cortex.bus.hub.transaction.Transaction.commit", bugs.no_compare_and_set),
-        ("cortex.bus.hub.transaction.Transaction._held", bugs.no_fencing),
+        ("cortex.bus.hub.claiming.held_work", bugs.no_fencing),
         (
             "cortex.bus.hub.transaction.Transaction.put_back",
             bugs.claims_are_lost_with_a_failed_write,
         ),
         ("cortex.bus.hub.queue.WorkQueue.mature", bugs.lapsed_leases_wake_nobody),
-        ("cortex.bus.hub.transaction.Transaction.claim", bugs.an_empty_claim),
+        ("cortex.bus.hub.claiming.claim", bugs.an_empty_claim),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

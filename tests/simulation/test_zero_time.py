@@ -124,7 +124,8 @@ def test_every_shipped_process_with_every_kind_of_component_takes_no_time(
     checkout = checkout_of(PYTHON, tmp_path)
     monkeypatch.setenv("TEAM_HOOK", receiver.url)
     repaired = [diagnosis(), patch(PYTHON.fix)]
-    still.server.script.answers[:] = [diagnosis("At four."), diagnosis(), *repaired, *repaired]
+    answers = [diagnosis("At four."), diagnosis(), *repaired, *repaired, diagnosis("Tea at four.")]
+    still.server.script.answers[:] = answers
     repair = {"log": str(checkout.parent / "ci.log")}
 
     runs = {
@@ -135,6 +136,9 @@ def test_every_shipped_process_with_every_kind_of_component_takes_no_time(
         "fix_ci_failure": still.run("fix_ci_failure", repair, checkout),
         "fix_ci_failure_with_notification": still.run(
             "fix_ci_failure_with_notification", {**repair, "webhook_env": "TEAM_HOOK"}, checkout
+        ),
+        "reword_summary": still.run(
+            "reword_summary", {"memory": "none", "text": "There is tea at four."}, tmp_path
         ),
     }
 

@@ -127,6 +127,18 @@ def tool(name: str, pack: str = "files") -> ComponentAnnounced:
     return ComponentAnnounced(component="Tools", kind="tool", name=name, traits=traits)
 
 
+def topics_of(component: Component) -> set[str]:
+    """What it handles."""
+    return {route.event.topic_name() for route in routes_of(type(component))}
+
+
+def is_result(component: Component, record: Recorded) -> bool:
+    """Whether its fold had *record* as soon as it said it."""
+    return record.source == component.component_name() and record.topic in {
+        each.topic_name() for each in component.folds_results
+    }
+
+
 class World:
     """Plays the hub; events are handled only when a test says so."""
 
@@ -140,6 +152,7 @@ class World:
         self.decider = DECIDER  # that `execution.started` records
         self.attempt = 1  # how often the hub says that an event was handed out
         self._cursors: dict[str, int] = {}
+        self._recalled: dict[str, int] = {}  # through where results are in the fold, by component
         self._answered: set[int] = set()
         self.engine = self.new_engine()
 
@@ -216,15 +229,20 @@ class World:
         self._handle(self.engine, 256)
 
     def recall(self, component: Component, after: int, through: int) -> None:
-        """Let *component* recall what it handled after one position, through another."""
-        topics = {route.event.topic_name() for route in routes_of(type(component))}
-        for r in self.records[after:through]:
+        """Let *component* recall what it handled after one position, through another.
+
+        And all its results behind that which its fold had at once; they are not handled again.
+        """
+        name, topics = component.component_name(), topics_of(component)
+        kept = self.records[through:] if component.folds_results else []
+        results = [r for r in kept if is_result(component, r)]
+        for r in (*self.records[after:through], *results):
             if r.topic in topics:
                 delivery = Delivery(
-                    r.position, r.time_ns, component.component_name(), r.source, r.correlation,
-                    r.causation,
-                )  # fmt: skip
+                    r.position, r.time_ns, name, r.source, r.correlation, r.causation
+                )
                 component.recall(VOCABULARY.read(r), delivery)
+        self._recalled[name] = len(self.records)
 
     def _handle(
         self, component: Component, limit: int
@@ -234,7 +252,12 @@ class World:
             route.event.topic_name(): method for route, method in routes_of(type(component)).items()
         }
         after = self._cursors.get(name, 0)
-        page = [r for r in self.records[after:] if r.topic in routes][:limit]
+        recalled = self._recalled.get(name, 0)
+        page = [
+            r
+            for r in self.records[after:]
+            if r.topic in routes and (r.position > recalled or not is_result(component, r))
+        ][:limit]
         said: list[tuple[int, Any]] = []
         for record in page:
             event = VOCABULARY.read(record)

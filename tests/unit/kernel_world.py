@@ -15,7 +15,10 @@ feed: Any = import_module("cortex.runtime.kernel.shells.feed")
 host: Any = import_module("cortex.runtime.kernel.hosts.host")
 recall: Any = import_module("cortex.runtime.kernel.shells.recall")
 leases: Any = import_module("cortex.runtime.kernel.shells.leases")
+ordered: Any = import_module("cortex.runtime.kernel.shells.ordered")
+retries: Any = import_module("cortex.runtime.kernel.shells.retries")
 supervision: Any = import_module("cortex.runtime.kernel.shells.supervision")
+workers: Any = import_module("cortex.runtime.kernel.shells.workers")
 
 PAIRS = (("plan.write", None),)
 PLANS = WORDS.extended(VOCABULARY)
@@ -31,19 +34,22 @@ class Fed:
         self.emitted: list[object] = []
         self.sent: list[Request] = []
         self.version = 0  # of the fold
+        self.folded: tuple[str, ...] = ()  # topics that the fold has at once
         self.took_ns = 0  # what each look at the clock takes
         self.recall: Any = None
 
     def ordered(self) -> Any:
         """The program of an ordered feed; as after a restart when called again."""
         made = self._host()
-        log, seen = self.world.log, Filter(PAIRS)
-        self.recall = recall.Recall("c", self.version, seen, made, log, self.snapshots)
-        return feed.ordered(self.feeding, made, self.recall)
+        log, seen = self.world.log, Filter(self.feeding.filter)
+        self.recall = recall.Recall(
+            "c", self.version, seen, made, log, self.snapshots, results=self.folded
+        )
+        return ordered.ordered(self.feeding, made, self.recall)
 
     def work(self) -> Any:
         """The program of one worker."""
-        return feed.work(self.feeding, self._host(), self._clock)
+        return workers.work(self.feeding, self._host(), self._clock)
 
     def run(self, program: Any, most: int = 1_000) -> int:
         """Drive *program* until it rests or took *most* steps; backoffs and quiet pass at once."""

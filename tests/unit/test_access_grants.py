@@ -135,6 +135,50 @@ def test_to_ask_for_work_past_every_process_takes_a_grant_that_names_it(topic: s
     assert checked(alice(publish=(topic,))).publish == (topic,)
 
 
+def test_a_grant_of_a_key_is_for_that_key_alone() -> None:
+    told = alice(publish=("memory.record=project:a", "gate.*"), read=("memory.*=project:a",))
+    (grant,) = folded([told]).clients()
+    may = grant.permissions
+
+    assert may.keys("publish", "memory.record") == {"project:a"}
+    assert may.keys("read", "memory.find") == may.keys("read", "memory.*") == {"project:a"}
+    assert may.allows("publish", "gate.evaluated")
+    for verb, topic in (("publish", "memory.record"), ("read", "memory.find"), ("read", "*")):
+        assert not may.allows(verb, topic)
+    for key in (None, "", "project:ab", "user"):
+        assert not may.allows_key("publish", "memory.record", key)
+    assert may.allows_key("publish", "memory.record", "project:a")
+    assert may.allows_some("read")
+    assert not may.keys("publish", "memory.link")
+    assert not may.keys("subscribe", "memory.recorded")
+
+
+def test_a_grant_of_a_key_opens_nothing_that_is_guarded_or_named_alone() -> None:
+    told = alice(publish=("step.*=shell", "step.*", "step.execute=one", "*"))
+    (grant,) = folded([told]).clients()
+
+    assert grant.permissions.keys("publish", "step.execute") == {"one"}
+    assert not grant.permissions.allows("publish", "step.execute")
+    assert not grant.permissions.allows_key("publish", "step.execute", "shell")
+    assert (
+        not folded([alice(publish=("grant.*=x",))])
+        .clients()[0]
+        .permissions.keys("publish", "grant.given")
+    )
+    with pytest.raises(GrantInvalidError, match="only the runtime and its owner"):
+        checked(alice(publish=("memory.recorded=project:a",)))
+
+
+@pytest.mark.parametrize(
+    "wrong", ["*=user", "memory.record=", "memory.record= a", "memory.record=a\n", "=a", "a b=c"]
+)
+def test_what_is_no_key_is_refused_in_one_line(wrong: str) -> None:
+    with pytest.raises(GrantInvalidError, match="--publish") as refused:
+        checked(alice(publish=(wrong,)))
+
+    assert "\n" not in str(refused.value).replace(wrong, "")
+
+
 def test_a_new_grant_replaces_the_old_one_and_its_token() -> None:
     other = digest_of("b")
     grants = folded([alice(publish=("step.*",)), alice(token_sha256=other, read=("*",))])

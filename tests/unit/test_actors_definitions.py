@@ -1,6 +1,6 @@
 """The accessor of process definitions: what it says of submitted files, and what it remembers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,39 @@ class Desk:
     def tell(self, *page: Event) -> list[Event]:
         """Handle *page* as one: what is said about it stands in the log after all of it."""
         asked = [self._record(event, None) for event in page]
+        said = self._said(asked)
+        self.snapshots.append((asked[-1][1].position, self.accessor.snapshot()))
+        for answer, cause in said:
+            event, delivery = self._record(answer, cause)
+            self.accessor.settled(event, delivery)
+        return [event for event, _ in said]
+
+    def tell_and_kill(self, first: Sequence[Event], *later: Event) -> list[Event]:
+        """The same for two pages, with a kill in between; *later* was published before it."""
+        asked = [self._record(event, None) for event in (*first, *later)]
+        said = self._said(asked[: len(first)])
+        results = [self._record(answer, cause) for answer, cause in said]
+        self.accessor = ProcessDefinitionAccessor(self.blobs, self.home)
+        page = max(n for n, (at, _) in enumerate(self.snapshots) if at < asked[0][1].position)
+        position, snapshot = self.snapshots[page]
+        if snapshot:
+            self.accessor.restore(snapshot)
+        cursor = asked[len(first) - 1][1].position
+        for event, delivery in self.log[position:cursor]:
+            self.accessor.recall(event, delivery)
+        self.snapshots.append((cursor, self.accessor.snapshot()))
+        for event, delivery in results:
+            self.accessor.recall(event, delivery)
+        self.snapshots.append((cursor, self.accessor.snapshot()))
+        more = self._said(asked[len(first) :])
+        self.snapshots.append((asked[-1][1].position, self.accessor.snapshot()))
+        for answer, cause in more:
+            event, delivery = self._record(answer, cause)
+            self.accessor.settled(event, delivery)
+        return [event for event, _ in (*said, *more)]
+
+    def _said(self, asked: Iterable[tuple[Event, Delivery]]) -> list[tuple[Event, int]]:
+        """What follows from *asked*, each with the position of its cause."""
         said: list[tuple[Event, int]] = []
         for event, delivery in asked:
             if isinstance(event, ProcessSubmit):
@@ -74,11 +107,7 @@ class Desk:
             for answer in answers:
                 assert isinstance(answer, Event)
                 said.append((answer, delivery.position))
-        self.snapshots.append((asked[-1][1].position, self.accessor.snapshot()))
-        for answer, cause in said:
-            event, delivery = self._record(answer, cause)
-            self.accessor.settled(event, delivery)
-        return [event for event, _ in said]
+        return said
 
     def submit(self, *removed: str, strict: bool = False, **sources: str) -> list[Event]:
         return self.tell(self.submission(sources, removed, strict=strict))
@@ -109,10 +138,8 @@ class Desk:
         if snapshot:
             again.accessor.restore(snapshot)
         for event, delivery in self.log[position:]:
-            if delivery.position <= cursor:
+            if delivery.position <= cursor or delivery.causation:
                 again.accessor.recall(event, delivery)
-            else:
-                again.accessor.settled(event, delivery)
         return again
 
     def answer(self) -> ProcessAnswer:
@@ -586,3 +613,51 @@ def test_folding_the_log_gives_the_state_that_was_live(pages: list[list[Any]]) -
     # And the next thing that happens is answered alike.
     again = desk.restarted()
     assert shape(again.tell(SOON, ALSO)) == shape(desk.tell(SOON, ALSO))
+
+
+def test_what_was_compiled_before_a_kill_counts_for_a_submission_that_waited(desk: Desk) -> None:
+    """That it was compiled stands in the log behind the submission that needs it."""
+    base = desk.submission({"a": parent("base")})
+
+    said = desk.tell_and_kill([base], desk.submission({"b": CHILD}))
+
+    assert shape(said) == [("compiled", "base"), ("compiled", "child")]
+
+
+@given(
+    before=st.lists(EVENTS, max_size=2),
+    first=st.lists(EVENTS, min_size=1, max_size=3),
+    later=st.lists(EVENTS, min_size=1, max_size=3),
+    more=st.lists(EVENTS, min_size=1, max_size=2),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_kill_between_two_pages_changes_no_answer(
+    before: list[Any], first: list[Any], later: list[Any], more: list[Any]
+) -> None:
+    def made(desk: Desk, page: list[Any]) -> list[Event]:
+        return [
+            event if isinstance(event, Event) else desk.submission(*event[:2], strict=event[2])
+            for event in page
+        ]
+
+    live, killed = Desk(), Desk()
+    for desk in (live, killed):
+        for each in before:
+            desk.tell(*made(desk, [each]))
+    said = live.tell(*made(live, first), *made(live, later))
+
+    again = killed.tell_and_kill(made(killed, first), *made(killed, later))
+
+    assert msgspec.to_builtins(again) == msgspec.to_builtins(said)
+    assert state(killed) == state(live)
+    said = live.tell(*made(live, more))
+    assert msgspec.to_builtins(killed.tell(*made(killed, more))) == msgspec.to_builtins(said)
+    assert state(killed) == state(live)
+    pages = range(len(killed.snapshots))
+    for page in pages:  # each of them is enough for the next start
+        assert state(killed.resumed(page, len(killed.log))) == state(live)
+
+
+def state(desk: Desk) -> dict[str, Any]:
+    """What the accessor has; without the position, for a start handles no result again."""
+    return {**msgspec.to_builtins(desk.answer()), "position": 0}

@@ -27,6 +27,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.context import (
+    COMPILER,
     Manifest,
     Parts,
     TokenCounter,
@@ -744,7 +745,9 @@ def test_what_another_model_read_is_nobodys_prefix(tmp_path: Path) -> None:
     assert far.epochs == 0
 
 
-@pytest.mark.parametrize(("compiler", "epochs"), [(1, 0), (2, 1)])
+@pytest.mark.parametrize(
+    ("compiler", "epochs"), [*((n, 0) for n in range(1, COMPILER)), (COMPILER, 1)]
+)
 def test_a_prompt_of_another_compiler_is_nobodys_prefix(compiler: int, epochs: int) -> None:
     """Its bytes are of another kind, so that an execution goes on after an update as it was."""
     step = Step()

@@ -44,7 +44,7 @@ def clock() -> WallClock:
 @pytest.fixture
 def hub(clock: WallClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
     # The clock's thread looks this often whether the clock was set.
-    monkeypatch.setattr(import_module("cortex.bus.local"), "TICK_S", 0.05)
+    monkeypatch.setattr(import_module("cortex.bus.alarms"), "LONGEST_S", 0.05)
     made = LocalHub(Hub(FailingLog(), WORDS, system_entropy), clock)
     made.ask_one("me", work("w"))
     yield made

@@ -97,7 +97,7 @@ def test_waiting_callers_share_one_transaction(bus: Bus) -> None:
         first = pool.submit(bus.client().publish, PlanWrite(plan="p"))
         assert entered.wait(PATIENCE_S)
         rest = [pool.submit(bus.client().publish, PlanWrite(plan="p")) for _ in range(8)]
-        while len(bus.hub._waiting) < 8:
+        while len(bus.hub._combiner) < 8:
             pass
         go_on.set()
         assert {f.result() for f in [first, *rest]} == set(range(1, 10))

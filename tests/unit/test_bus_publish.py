@@ -1,6 +1,6 @@
 """Publishing to a hub: whole or not at all, once, in one order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -22,6 +22,7 @@ from cortex.bus import (
     Refused,
     decode,
 )
+from cortex.runtime.log import MemoryLog
 
 from .bus_world import (
     SECOND_NS,
@@ -167,6 +168,36 @@ def test_expected_versions_are_checked_after_a_restart(world: HubWorld) -> None:
 
     assert refusal(world.one(Publish((draft("a", expected_version=0),)))) == "ConflictError"
     assert world.one(Publish((draft("a", expected_version=1),))) == Appended(2, 2)
+
+
+class CountingLog(MemoryLog):
+    """A log that notes whose versions were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks: list[tuple[str, ...]] = []
+
+    def stream_versions(self, streams: Sequence[str]) -> Mapping[str, int]:
+        self.looks.append(tuple(streams))
+        return super().stream_versions(streams)
+
+
+def test_the_versions_of_a_request_are_read_in_one_look() -> None:
+    log = CountingLog()
+    Hub(log, WORDS, bytes).handle([("", Publish((draft("s1"), draft("s2"))))], 1)
+    log.looks.clear()
+    hub = Hub(log, WORDS, bytes)
+
+    hub.handle([("", Publish(tuple(map(draft, ("s1", "s2", "s1", "new")))))], 2)
+
+    records = [decode(data) for data in log.read(2, 10, 1 << 20)]
+    assert [(r.stream, r.version) for r in records] == [
+        ("plan/s1", 2),
+        ("plan/s2", 2),
+        ("plan/s1", 3),
+        ("plan/new", 1),
+    ]
+    assert log.looks == [("plan/s1", "plan/s2", "plan/new")]
 
 
 def test_a_failed_write_leaves_the_hub_as_it_was(world: HubWorld) -> None:

@@ -242,7 +242,7 @@ GOOD = b"\x81\xa1a\x01"
         (Draft("x.a", 1, "x", None, b""), "truncated"),
         (Draft("x.a", 1, "x", None, b"\x01"), "Expected `object`"),
         (Draft("x.a", 1, "x", None, b"\x81\x01\x01"), "Expected `str`"),
-        (Draft("x.a", 1, "x", None, b"\x81\xa1a\xa2\xf8\xff"), "utf-8"),
+        (Draft("x.a", 1, "x", None, b"\x81\xa1a\xa2\xf8\xff"), "(?i)utf-8"),
         (Draft("x.a", 1, "x", None, b"\x81\xa1a" + b"\x91" * 5_000 + b"\x01"), "recursion"),
         (Draft("x.", 1, "x", None, GOOD), r"x\.NAME\.VERB"),
         (Draft("x.a..b", 1, "x", None, GOOD), r"x\.NAME\.VERB"),

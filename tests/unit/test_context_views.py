@@ -22,7 +22,9 @@ from cortex.runtime.context import (
 from cortex.runtime.retrieval import Occurrences
 
 room = ContextCompiler.__module__.rpartition(".")[0]
+occurrences_module = importlib.import_module(Occurrences.__module__)
 preselect = importlib.import_module(f"{room}.selection.preselect")
+word_places = importlib.import_module(f"{room}.selection.word_places")
 
 COUNTER = TokenCounter()
 WORDS = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}o{n % 7}" for n in range(400)]
@@ -33,6 +35,21 @@ words = st.text(st.sampled_from("ab\u0130\u0131ß9\uff11中"), min_size=1, max_s
 texts = st.lists(
     st.text(st.sampled_from("abAB\u0130\u0131ß91\uff11中 _-\n"), max_size=12), max_size=8
 )
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts=texts, asked=st.lists(words, max_size=4), block=st.integers(1, 7))
+def test_a_word_is_found_in_whichever_block_it_begins(
+    texts: list[str], asked: list[str], block: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(occurrences_module, "BLOCK_BYTES", block)
+
+        found = Occurrences().of(asked, texts)
+
+    assert {word: list(places) for word, places in found.items()} == {
+        word: [at for at, text in enumerate(texts) if word in text.lower()] for word in asked
+    }
 
 
 @settings(max_examples=200, deadline=None)
@@ -47,6 +64,30 @@ def test_a_word_is_found_where_it_stands_however_much_was_read(
             word: [at for at, text in enumerate(texts) if word in text.lower()] for word in asked
         }
         occurrences.read(texts, chars)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    texts=texts,
+    asked=st.lists(st.tuples(st.lists(words, max_size=4), st.integers(0, 8)), max_size=6),
+    kept=st.integers(0, 6),
+)
+def test_a_word_that_is_asked_again_is_found_in_the_texts_that_came_since(
+    texts: list[str], asked: list[tuple[list[str], int]], kept: int
+) -> None:
+    upto = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_places, "PLACES_KEPT", kept)
+        patch.setattr(word_places, "MOST_LATER", 3)
+        places = word_places.WordPlaces()
+        for those, more in asked:
+            upto = min(upto + more, len(texts))
+            found = places.of(those, texts[:upto])
+            assert {word: list(found[word]) for word in those} == {
+                word: [at for at, text in enumerate(texts[:upto]) if word in text.lower()]
+                for word in those
+            }
+            places.read(texts[:upto], 5)
 
 
 def held(number: int) -> Item:

@@ -11,6 +11,7 @@ from cortex.runtime.ctx.prose import holds, is_english, is_foreign, shorten
 
 COUNTER = TokenCounter()
 places_of = import_module("cortex.runtime.ctx.legend.cover").places_of  # behind the front door
+RULE = "======  ======================="  # of a table
 LONG = "The keeper of this gate must be called before anybody opens it in the night. "
 PROSE = (
     "In order to open the gate, the crew will basically pull the very old rope, because the pump "
@@ -122,7 +123,7 @@ def test_a_sentence_said_under_another_heading_stays() -> None:
     [
         (
             "The team will, as described above, ensure it holds.",
-            "The team will ensure it holds.",
+            "Team will ensure it holds.",
         ),
         (
             "He must, for example, sign the form, or, if he is away, call Ada.",
@@ -132,7 +133,7 @@ def test_a_sentence_said_under_another_heading_stays() -> None:
         ("It is, however, closed.", "It's however closed."),
         (
             "The boats came, and the pier, as they say, was full.",
-            "The boats came and pier, as they say, was full.",
+            "Boats came and pier, as they say, was full.",
         ),
     ],
 )
@@ -185,3 +186,20 @@ def test_a_draft_that_is_refused_whole_is_not_called_drafted() -> None:
 
     assert package.mode in ("exact", "verbatim")
     assert decode(package.text).text == source
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "Name | What it is of the gate\n--- | ---\n`a` | the key of the gate\n`b` | the name of it",
+        f"{RULE}\nName    What it is of the gate\n{RULE}\na       the key of the old gate\n{RULE}",
+    ],
+)
+def test_a_table_stands_without_a_frame_too(table: str) -> None:
+    assert table in made(f"{PROSE}\n{table}\n\n{PROSE}")
+
+
+def test_code_is_the_same_in_one_backtick_or_two() -> None:
+    assert holds("Call ``open()`` first.", "Call `open()` first.")
+    assert not holds("Call ``open()`` first.", "Call `close()` first.")
+    assert not holds("Call ``open()`` first.", "Call open first.")

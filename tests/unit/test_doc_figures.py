@@ -19,6 +19,30 @@ pytestmark = pytest.mark.skipif(
 # The page, what it says around its figures, the record, what that says; groups must be equal.
 QUOTED = [
     (
+        "cache.md",
+        r"in ([\d.]+) µs \(median\), or in ([\d.]+) µs",
+        "bench_cache.txt",
+        r"\nL1 +p50 +([\d.]+) us[^$]*?\nL1, key made +p50 +([\d.]+) us",
+    ),
+    (
+        "cache.md",
+        r"2 GB finds one in ([\d.]+) µs, and in ([\d.]+) µs",
+        "bench_cache.txt",
+        r"\nL2 +p50 +([\d.]+) us[^$]*?\nL2, cold +p50 +([\d.]+) us",
+    ),
+    (
+        "cache.md",
+        r"it hits ([\d.]+) %, LRU ([\d.]+) %, and LFU ([\d.]+) %; the paper reports ([\d.]+) %",
+        "bench_cache.txt",
+        r"\nOLTP +1,000 +([\d.]+) +[\d.]+ +([\d.]+) +([\d.]+) +([\d.]+),",
+    ),
+    (
+        "cache.md",
+        r"takes ([\d.]+) times as long the first time",
+        "bench_cache.txt",
+        r"next process, ([\d.]+) times as fast",
+    ),
+    (
         "condensing.md",
         r"([\d.]+) % of all of them together; ([\d.]+) %\s+of the pages",
         "bench_condense.txt",
@@ -102,6 +126,27 @@ QUOTED = [
         "bench_wire.txt",
         r"ask/1 .*p50 (\d+) us[^$]*ask/1 takes ([\d.]+) x",
     ),
+    ("gc.md", r"the process \| (\d+) MB", "bench_gc.txt", r"heap (\d+) MB"),
+    (
+        "gc.md",
+        r"a slice \| p50 ([\d.]+) ms, p99 ([\d.]+) ms \|(?s:.*)single pause was ([\d.]+) ms",
+        "bench_gc.txt",
+        r"all gen.* slices \(p50 ([\d.]+) ms, p99 ([\d.]+) ms, longest ([\d.]+) ms",
+    ),
+    (
+        "gc.md",
+        r"250 ids \| p50 ([\d.]+) ms, p99 ([\d.]+) ms",
+        "bench_gc.txt",
+        r"all gen.* records \(p50 ([\d.]+) ms, p99 ([\d.]+) ms",
+    ),
+    (
+        "gc.md",
+        r"1,000 allocations \| ([\d.]+) ms in (\d+) slices",
+        "bench_gc.txt",
+        r"generation 0 +([\d.]+) ms in (\d+) slices",
+    ),
+    ("gc.md", r"same graph \| ([\d,]+) ms", "bench_gc.txt", r"gc.collect +([\d,]+) ms"),
+    ("gc.md", r"mark-sweep \| ([\d,]+) ms", "bench_gc.txt", r"plain mark-sweep +([\d,]+) ms"),
     ("bus.md", r"\| batches over ipc \| ([\d,]+)/s", "bench_wire.txt", r"flow/ipc +([\d,]+)/s"),
     ("bus.md", r"\| catch-up; .*?\| ([\d,]+)/s", "bench_wire.txt", r"catch-up +([\d,]+)/s"),
     ("bus.md", r"queries of four clients \| ([\d,]+)/s", "bench_wire.txt", r"ask/4 +([\d,]+)/s"),

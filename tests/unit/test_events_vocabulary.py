@@ -39,8 +39,14 @@ REQUESTS = {
         "trigger.wake",
     ),
     *("component.drop", "component.retry"),
-    *("knowledge.request", "model.invoke"),
+    *("knowledge.request", "model.invoke", "gc.collect"),
+    *("memory.record", "memory.correct", "memory.link", "memory.pin", "memory.forget"),
+    *("memory.restore", "memory.consolidate", "memory.reword", "memory.undo"),
+    "memory.request",
+    *("package.compile", "package.suggest"),
     *("plugin.load", "plugin.unload"),
+    *("directive.submit", "directive.undo", "directive.redo", "directive.branch"),
+    *("directive.merge", "directive.pin"),
     *("process.submit", "step.execute", "step.propose", "step.settle", "step.wake", "tool.call"),
 }
 
@@ -70,6 +76,22 @@ ON_DISK = {
     "context.edit": "execution_id prompt edits note seen",
     "context.edited": "execution_id step_id attempt turn before prompt edits by note",
     "context.refused": "execution_id step_id attempt turn reason",
+    "directive.applied": "scope branch text profile changes changed digest by",
+    "directive.branched": "scope name branch by deleted",
+    "directive.branch": "scope name branch delete",
+    "directive.clarification_asked": "scope branch question waits profile by changes failure",
+    "directive.conflicted": "scope branch source source_scope conflicts by",
+    "directive.merged": "scope branch source source_scope changes digest by left",
+    "directive.merge": "scope branch source source_scope",
+    "directive.passed": "scope branch by changes",
+    "directive.pinned": "scope branch name pinned by",
+    "directive.pin": "scope name branch pinned",
+    "directive.redone": "scope branch redone changes digest by",
+    "directive.redo": "scope branch",
+    "directive.refused": "scope branch asked reason by failure repairs",
+    "directive.submit": "scope text state profile branch",
+    "directive.undone": "scope branch undone changes digest by",
+    "directive.undo": "scope branch",
     "effect.intended": ("execution_id step_id attempt effect_key component kind name turn call_id"),
     "effect.settle": ("execution_id effect_key outcome result told excerpt bytes lines note seen"),
     "effect.settled": ("execution_id step_id attempt effect_key outcome by turn call_id note"),
@@ -136,10 +158,56 @@ ON_DISK = {
         "execution_id step_id attempt turn call model prompt answer stop cost "
         "input_tokens cached_read_tokens cached_write_tokens output_tokens"
     ),
+    "gc.collect": "generation",
+    "gc.collected": (
+        "number generation collected reasons promoted kept bytes revivals more through slices "
+        "longest_us"
+    ),
+    "memory.collected": "nodes collection through more packages",
+    "memory.consolidate": "scope most",
+    "memory.consolidated": "consolidation_id scope read wrote through left",
+    "memory.correct": "node_id content scope subject origin",
+    "memory.corrected": "node_id scope correction by",
+    "memory.forget": "node_id scope why subject",
+    "memory.forgotten": "node_id scope by why",
+    "memory.link": "node_id edge to scope origin",
+    "memory.linked": "node_id edge to scope by certainty because",
+    "memory.pin": "node_id scope pinned",
+    "memory.pinned": "node_id scope by",
+    "memory.record": (
+        "kind content scope subject origin confidence edges entities happened_ns "
+        "source quote embedding update node_id uses used_ns said_by"
+    ),
+    "memory.recorded": (
+        "node_id kind content scope subject origin by confidence edges "
+        "entities happened_ns source quote embedding again consolidation_id form times uses "
+        "used_ns said_by"
+    ),
+    "memory.recurred": "found scope through left",
+    "memory.refused": "asked reason by",
+    "memory.request": "execution_id step_id attempt texts scopes history limit tokens found",
+    "memory.requested": (
+        "execution_id step_id attempt turn call_id query nodes found through notes problem"
+    ),
+    "memory.restore": "node_id scope",
+    "memory.restored": "node_id scope by content entities source quote subject happened_ns",
+    "memory.reword": "node_id draft scope subject",
+    "memory.superseded": "node_id scope successor by certainty because",
+    "memory.undo": "consolidation_id",
+    "memory.undone": "consolidation_id nodes by",
+    "memory.unpinned": "node_id scope by",
     "model.selected": (
         "execution_id step_id attempt turn model provider because runners_up rejected needs cost"
     ),
     "model.unclaimed": "execution_id step_id attempt turn call model provider reason",
+    "package.compile": "chains scope package_id",
+    "package.compiled": (
+        "package_id scope subject chains sources replaced beside digest tokens "
+        "current_digest current_tokens raw_tokens through by"
+    ),
+    "package.refused": "asked reason by package_id",
+    "package.suggest": "",
+    "package.suggested": "package_id scope subject chains steps since_ns through",
     "plugin.crashed": "plugin reason times again_s given_up",
     "plugin.denied": "plugin reason part times",
     "plugin.load": "plugin version digest granted denied place confined",
@@ -358,6 +426,8 @@ def filled(cls: type[Event]) -> Event:
 def value_of(annotation: object) -> object:
     """Some value of a field's type."""
     arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) is typing.Literal:
+        return arguments[0]
     made: dict[object, typing.Any] = {
         str: "words",
         int: 3,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cortex.bus import Due, Ephemeral, Event, Query, Recorded
+from cortex.bus import RESERVED, Due, Ephemeral, Event, Query, Recorded
 from cortex.runtime.kernel import (
     Component,
     ComponentInvalidError,
@@ -70,6 +70,15 @@ def test_a_component_that_handles_nothing_is_refused() -> None:
 
     with pytest.raises(ComponentInvalidError, match="handles nothing"):
         routes_of(Idler)
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED))
+def test_no_component_has_a_name_by_which_the_person_speaks(name: str) -> None:
+
+    named = type(name, (Component,), {"written": on(PlanWritten)(lambda *_: None)})
+
+    with pytest.raises(ComponentInvalidError, match="of the runtime's own"):
+        routes_of(named)
 
 
 def test_the_handler_of_a_key_comes_before_the_one_of_the_topic() -> None:

@@ -22,7 +22,7 @@ from cortex.bus.events import ComponentFailed
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, Output, on
 
 from .bus_world import SECOND_NS, PlanGlanced, PlanWrite, PlanWritten, draft, glance, written
-from .kernel_world import Fed, fed, feed, recall
+from .kernel_world import Fed, fed, feed, ordered, recall, retries, workers
 
 
 class Writer(Component):
@@ -115,9 +115,9 @@ def test_between_tries_it_waits_longer_and_longer(writer: Fed) -> None:
     before_ns = writer.world.now_ns
     writer.run(writer.ordered())
 
-    assert writer.world.now_ns - before_ns == feed.backoff_ns(1) + feed.backoff_ns(2)
-    assert feed.backoff_ns(2) == 2 * feed.backoff_ns(1)
-    assert feed.backoff_ns(500) == 30_000_000_000
+    assert writer.world.now_ns - before_ns == retries.backoff_ns(1) + retries.backoff_ns(2)
+    assert retries.backoff_ns(2) == 2 * retries.backoff_ns(1)
+    assert retries.backoff_ns(500) == 30_000_000_000
 
 
 def test_an_event_that_kills_the_process_is_parked_alone(writer: Fed) -> None:
@@ -204,7 +204,56 @@ def test_a_cursor_moves_although_nothing_was_for_it(writer: Fed) -> None:
     writer.run(writer.ordered())
 
     (standing,) = writer.world.log.state().standings
-    assert standing.cursor >= feed.IDLE_COMMIT
+    assert standing.cursor >= ordered.IDLE_COMMIT
+
+
+class Once(Component):
+    """Writes each plan once; its fold has a plan as soon as it is written."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self.handled = 0
+
+    def recall(self, event: Event, delivery: Delivery) -> None:
+        if isinstance(event, PlanWritten):
+            self.known.add(event.plan)
+
+    @on(PlanWrite)
+    def write(self, event: PlanWrite, delivery: Delivery) -> Iterator[Output]:
+        if event.plan not in self.known:
+            self.known.add(event.plan)
+            yield PlanWritten(plan=event.plan)
+
+    @on(PlanWritten)
+    def written(self, event: PlanWritten, delivery: Delivery) -> None:
+        self.handled += 1
+
+
+def test_results_behind_events_that_wait_are_in_the_fold_again_after_a_kill() -> None:
+    made: list[Once] = []
+
+    def make() -> Once:
+        made.append(Once())
+        return made[-1]
+
+    once = fed(make)
+    once.version, once.folded = 1, ("plan.written",)
+    once.feeding = feed.Feeding("c", (("plan.write", None), ("plan.written", None)))
+    started(once)
+    plans = [f"p{n}" for n in range(feed.PAGE)]
+    for _ in range(2):  # the second time there is nothing to write
+        once.world.one(Publish(tuple(draft(plan) for plan in plans)))
+    once.run(once.ordered(), 4)  # subscribed, fetched, attempted, committed: and killed
+    assert len(once.results()) == len(plans)
+
+    once.run(once.ordered())
+
+    assert len(once.results()) == len(plans)
+    assert made[-1].known == set(plans)
+    assert made[-1].handled == 0  # each was recalled, and is not handled too
+    once.world.one(Publish((draft("another"),)))
+    once.run(once.ordered())
+    assert made[-1].known == {*plans, "another"}
 
 
 class Silent(Component):
@@ -228,7 +277,7 @@ def test_a_cursor_moves_once_it_is_quiet_although_nothing_came_of_what_it_passed
 
     (standing,) = silent.world.log.state().standings
     assert standing.cursor == 2
-    assert silent.world.now_ns - began_ns == feed.QUIET_NS
+    assert silent.world.now_ns - began_ns == ordered.QUIET_NS
 
 
 def test_ephemeral_events_are_handled_and_one_that_fails_is_dropped(writer: Fed) -> None:
@@ -294,7 +343,7 @@ def test_work_that_fails_is_given_back_and_parked_the_third_time(writer: Fed) ->
         writer.world.later(60)
 
     released = [r for r in writer.sent if isinstance(r, Release)]
-    assert [r.backoff_ns for r in released] == [feed.backoff_ns(1), feed.backoff_ns(2)]
+    assert [r.backoff_ns for r in released] == [retries.backoff_ns(1), retries.backoff_ns(2)]
     assert writer.results() == [("plan.written", 2), ("component.failed", 1)]
     assert not writer.world.log.state().work
 
@@ -333,7 +382,7 @@ def test_quick_work_is_claimed_in_growing_batches_and_slow_work_alone(writer: Fe
     writer.run(writer.work())
     assert writer.claims()[1:] == [1, 2, 4, 8, 16, 32, 32]
 
-    writer.took_ns = feed.SLOW_NS + 1
+    writer.took_ns = workers.SLOW_NS + 1
     publish(writer, *[str(n) for n in range(4)])
     writer.run(writer.work())
     assert set(writer.claims()[-4:]) == {1}
@@ -361,10 +410,10 @@ def test_a_cursor_moves_once_it_is_quiet_and_not_at_a_wake() -> None:
     woken_again, _ = until_it_rests(silent, program, program.send(()))
     quiet, rest_after = until_it_rests(silent, program, program.throw(feed.Quiet))
 
-    assert rest == feed.Idle(feed.QUIET_NS)
+    assert rest == feed.Idle(ordered.QUIET_NS)
     assert not [r for r in woken + woken_again if isinstance(r, Commit)]
     assert [r.through for r in quiet if isinstance(r, Commit)] == [2]
-    assert rest_after == feed.Idle()  # there is nothing left to move for: no timer
+    assert rest_after.quiet_ns is None  # there is nothing left to move for: no timer
 
 
 def test_a_failed_event_rests_as_nothing_else_does(writer: Fed) -> None:

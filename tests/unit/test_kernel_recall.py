@@ -34,14 +34,14 @@ class Counting(MemoryLog):
         self.count += len(page)
         return page
 
-    def grow(self, count: int, *wanted: int, plan: str = "p") -> None:
+    def grow(self, count: int, *wanted: int, plan: str = "p", source: str = "tests") -> None:
         """Append *count* events; those at the positions *wanted* are for the component."""
         head = self.state().head
         rows = []
         for position in range(head + 1, head + count + 1):
             topic = "plan.write" if position in wanted else "other.thing"
             stream = f"plan/{plan}"
-            fields = (bytes(16), 1, topic, 1, None, None, "tests", None, None, BODY)
+            fields = (bytes(16), 1, topic, 1, None, None, source, None, None, BODY)
             record = Recorded(FORMAT, position, stream, position, *fields)
             rows.append(Row(position, stream, position, encode(record)))
         self.write(Batch(rows=rows))
@@ -100,6 +100,46 @@ def test_a_start_reads_only_what_came_since_the_last_one(kind: type[Rare]) -> No
 
     assert log.count == 500
     assert again.seen == [3, 15_000, 20_100]
+
+
+@pytest.mark.parametrize("kind", [Rare, Keeping])
+def test_results_beyond_the_cursor_are_in_the_next_snapshot(kind: type[Rare]) -> None:
+    log, snapshots = Counting(), recall.MemorySnapshots()
+    log.grow(10, 2)
+    log.grow(1, 11, source="c")  # stands behind events that it has still to handle
+    made = kind()
+    local = host.LocalHost(lambda: made, PLANS, print)
+    local.start()
+    back = recall.Recall("c", 1, Filter(PAIRS), local, log, snapshots, results=("plan.write",))
+    back.load(5, log.state().head)
+    back.arrive(11)  # nothing of it was handled
+    back.save()
+
+    _, again = started(log, snapshots, kind, 11)
+
+    assert made.seen == [2, 11]
+    assert again.seen == [2, 11]
+
+
+def test_a_large_state_is_kept_less_often_and_a_small_one_as_often_as_before() -> None:
+    def kept_at(size_bytes: int) -> list[int]:
+        class Large(Rare):
+            def snapshot(self) -> bytes:
+                return bytes(size_bytes)
+
+        log, snapshots = Counting(), recall.MemorySnapshots()
+        log.grow(8 * recall.EVERY, 3)
+        back, _ = started(log, snapshots, Large, 0)
+        found: dict[int, None] = {}
+        for cursor in range(500, 8 * recall.EVERY, 500):
+            back.arrive(cursor)
+            if (kept := snapshots.get("c", 1)) is not None:
+                found[kept.position] = None
+        return list(found)
+
+    every = recall.EVERY
+    assert kept_at(100) == [every * n for n in range(1, 8)]
+    assert kept_at(3 * every * recall.STATE_BYTES) == [every, 4 * every, 7 * every]
 
 
 class Restricted(Counting):

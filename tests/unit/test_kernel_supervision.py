@@ -66,9 +66,36 @@ def test_a_hung_shell_is_let_go_and_replaced() -> None:
     assert (watched.status, watched.reason) == ("waiting", "it hangs")
 
 
+def test_what_failed_starts_at_once_and_without_its_failures_when_it_is_another_now() -> None:
+    waiting = supervision.Watched("waiting", 0, 7, "why", again_ns=100 * MS)
+    given_up = supervision.Watched("given up", 0, 7, "why")
+
+    for watched in (waiting, given_up):
+        assert supervision.afresh(watched, 5, supervision.SHELLS) == supervision.begin(5)
+
+
+def test_what_runs_is_not_started_beside_another_that_takes_its_place() -> None:
+    for status in ("starting", "running", "stopped"):
+        watched = supervision.Watched(status, 0, 7, "why")
+
+        after, orders = supervision.afresh(watched, 5, supervision.SHELLS)
+
+        assert (after.status, orders) == (status, ())
+        assert after.failures == (0 if status == "starting" else 7)
+
+
+def test_what_watches_its_own_start_has_any_time_for_it() -> None:
+    own = supervision.Restarts(supervision.SHELLS.backoff, ready_ns=None)
+
+    watched, orders = supervision.begin(0, own)
+
+    assert orders == (supervision.Start(),)
+    assert supervision.looked_at(watched, 10**18, own) == (watched, ())
+
+
 inputs = st.lists(
     st.tuples(
-        st.sampled_from(["started", "failed", "hung", "looked_at", "stopped"]),
+        st.sampled_from(["started", "failed", "hung", "looked_at", "afresh", "stopped"]),
         st.integers(0, 40_000 * MS),
     ),
     max_size=30,
@@ -88,6 +115,8 @@ def test_at_most_one_shell_is_alive_and_none_after_the_end(given_: list[tuple[st
             if kind == "failed" and watched.status in ("running", "starting"):
                 alive -= 1
             watched, orders = getattr(supervision, kind)(watched, "why", now_ns)
+        elif kind == "afresh":
+            watched, orders = supervision.afresh(watched, now_ns, supervision.SHELLS)
         else:
             watched, orders = getattr(supervision, kind)(watched, now_ns)
         stopped = stopped or kind == "stopped"

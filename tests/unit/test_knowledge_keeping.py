@@ -12,7 +12,7 @@ import pytest
 
 from cortex.runtime.knowledge import Knowledge, KnowledgeConfig, index
 from cortex.runtime.retrieval import (
-    Entry,
+    ChunkEntry,
     Finder,
     HashingEmbedder,
     NewFile,
@@ -28,7 +28,7 @@ __all__ = ["folder", "store"]  # fixtures
 def test_a_file_of_very_many_passages_is_written_with_all_of_them_in_order(
     store: PassageStore,
 ) -> None:
-    entries = [Entry("", number, f"passage{number}", "Ida") for number in range(6_151)]
+    entries = [ChunkEntry("", number, f"passage{number}", "Ida") for number in range(6_151)]
     file = NewFile("r", "p.md", "p", "home", "d", 1, 1, entries)
 
     with store.writing():

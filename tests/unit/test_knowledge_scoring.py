@@ -11,7 +11,7 @@ import pytest
 
 from cortex.runtime.knowledge import Root, index
 from cortex.runtime.retrieval import (
-    Entry,
+    ChunkEntry,
     Finder,
     HashingEmbedder,
     Near,
@@ -190,7 +190,9 @@ def test_words_saturate_alike_where_passages_have_no_neighbours(
 def test_a_long_neighbour_counts_less_unless_it_is_the_next(
     store: PassageStore,
 ) -> None:
-    entries = [Entry("", line, "words " * count, "") for line, count in enumerate((5, 5, 50), 1)]
+    entries = [
+        ChunkEntry("", line, "words " * count, "") for line, count in enumerate((5, 5, 50), 1)
+    ]
     with store.writing():
         store.put([NewFile("r", "p.md", "p", "home", "d", 1, 1, entries)])
 
@@ -207,3 +209,32 @@ def test_a_long_neighbour_counts_less_unless_it_is_the_next(
     assert near(1, 10.0) == near(1, 100.0) == pytest.approx(second + 0.5 * (first + third))
     assert near(0, 100.0) == pytest.approx(first + 0.5 * second + 0.3 * third)
     assert near(0, 10.0) == pytest.approx(first + 0.5 * second + 0.3 * 10.0)
+
+
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_words_that_are_counted_together_have_the_counts_of_each(
+    store: PassageStore, tmp_path: Path, most: int
+) -> None:
+    pages = {
+        f"{n}.md": f"# Page {n}\n\nKettles whistle {'loudly ' * n}caf\u00e9\n" for n in range(4)
+    }
+    written(store, tmp_path / "knowledge", pages)
+    module: Any = import_module("cortex.runtime.retrieval.postings")
+    words = [
+        "kettle",
+        "whistling",
+        "loudly",
+        "cafe",
+        "caf\u00e9",
+        "nobody",
+        "\u6f22\u5b57",
+        "kettle",
+    ]
+    each, together = module.Postings(store), module.Postings(store)
+
+    together.count(words, most)
+    together.count([], most)
+
+    assert [together.among(word, 0) for word in words] == [each.among(word, most) for word in words]
+    assert [together.stem(word) for word in words] == [each.stem(word) for word in words]
+    assert each.among("kettle", most) == min(4, most)

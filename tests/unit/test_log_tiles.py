@@ -31,7 +31,7 @@ def test_any_split_gives_the_same_leaves_and_no_run_reaches_over_a_tile(sizes: l
     for first, run in stored:
         last = first + len(run) // tiles.HASH_BYTES - 1
         assert first <= last
-        assert tiles.tile_start(first - 1) == tiles.tile_start(last - 1)
+        assert tiles.whole_tiles(first - 1) == tiles.whole_tiles(last - 1)
 
 
 def test_a_missing_run_leaves_zeros_in_its_place() -> None:

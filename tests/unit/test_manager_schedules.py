@@ -170,6 +170,18 @@ def test_a_retired_process_and_one_that_lost_its_schedule_are_no_longer_armed() 
     assert office.world.deadlines == {}
 
 
+def test_a_start_forgets_the_runs_of_a_schedule_that_was_replaced() -> None:
+    office = office_at(NEW_YEAR, scheduled())
+    fire(office)  # it ran at that time
+    office.compile(scheduled("0 7 * * 1-5", version=2))
+    live = office.manager.snapshot()
+
+    again = office.new_manager()
+    office.world.recall(again, 0, len(office.world.records))
+
+    assert again.snapshot() == live
+
+
 def test_a_schedule_that_has_gone_when_it_fires_starts_nothing() -> None:
     office = office_at(NEW_YEAR, scheduled())
     late = dict(office.world.deadlines)

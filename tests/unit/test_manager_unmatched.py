@@ -350,3 +350,48 @@ def test_a_second_wake_after_a_kill_finds_in_the_log_that_the_first_was_answered
     assert sorted(e.execution_id for e in office.world.said(ExecutionStarted)) == sorted(
         each.execution_id for each in office.world.said(ExecutionRequest)
     )
+
+
+def test_a_grant_that_was_revoked_before_a_kill_ends_the_wait_of_its_triggers_after_it() -> None:
+    office = Killed()
+    office.play()
+    office.world.publish(received("theirs"), source="mallory/x")
+    office.world.publish(GrantRevoked(client="mallory"))
+    office.world.pump(office.manager, limit=1)  # that it waits stands behind the revocation
+
+    office.come_back()
+    office.play()
+
+    office.compile(one("fits", triggers=(on("ci"),)))
+    assert office.world.deadlines == {}
+    assert matched(office) == []
+
+
+def test_a_kill_lets_no_more_triggers_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cortex.actors.managers.unmatched.MOST", 2)
+    office = Killed()
+    office.play()
+    office.world.publish(*(received(f"t{n}") for n in range(4)))
+    office.world.pump(office.manager, limit=2)
+
+    office.come_back()
+    office.play()
+
+    waits = [each.waits_s > 0 for each in office.world.said(TriggerUnmatched)]
+    assert waits == [True, True, False, False]
+
+
+def test_a_kill_lets_no_more_requests_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cortex.actors.managers.waiting.MOST", 1)
+    office = Killed()
+    office.do("unlinked", "")
+    office.play()
+    office.do("request", "")
+    office.do("request", "")
+    office.world.pump(office.manager, limit=1)
+
+    office.come_back()
+    office.play()
+
+    assert len(office.world.said(ExecutionDeferred)) == 1
+    assert len(office.world.said(ExecutionFailed)) == 1

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.runtime.processes import (
+    EvaluationScope,
     ExpressionSyntaxError,
     LinkedProcess,
     MissingValueError,
-    Scope,
     TopicTable,
     compile_sources,
     evaluate,
@@ -40,7 +40,7 @@ HEAD = (
     "  - {id: a, action: act}\n  - id: b\n    action: act\n    when: "
 )
 
-SCOPE = Scope(
+SCOPE = EvaluationScope(
     inputs={"n": 3, "s": "text", "flag": True, "items": ["x", 1], "map": {"k": {"v": 1}}},
     steps={"a": {"count": 2, "name": "unit"}},
     statuses={"a": "completed", "b": "skipped"},
@@ -209,13 +209,15 @@ def test_every_comparison_of_any_two_values_is_true_or_false(
 ) -> None:
     expression, _ = parse_condition(f"inputs.left {operator} inputs.right")
 
-    assert isinstance(evaluate(expression, Scope(inputs={"left": left, "right": right})), bool)
+    assert isinstance(
+        evaluate(expression, EvaluationScope(inputs={"left": left, "right": right})), bool
+    )
 
 
 @given(VALUES, VALUES)
 @settings(max_examples=200, deadline=None)
 def test_equal_and_unequal_are_never_both(left: Any, right: Any) -> None:
-    scope = Scope(inputs={"left": left, "right": right})
+    scope = EvaluationScope(inputs={"left": left, "right": right})
     same, _ = parse_condition("inputs.left == inputs.right")
     other, _ = parse_condition("inputs.left != inputs.right")
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.bus import FORMAT, Draft, Event, Recorded
-from cortex.bus.events import ComponentFailed
+from cortex.bus.events import VOCABULARY, ComponentFailed, ContextCompile, ContextCompiled
+from cortex.runtime.context import COMPILER, Inputs, PromptStep, Request, keep_inputs
 from cortex.runtime.kernel import Component, Delivery, Home, Later, Output, on
 from cortex.runtime.log import MemoryBlobs, MemoryLog
 from cortex.runtime.projections import HomeLog
@@ -182,3 +184,51 @@ def test_what_a_deadline_appends_is_no_decision_of_its_own(comes: bool) -> None:
 
     assert replayed(log)[0] is None
     assert replayed([*log[:1], record(2, PlanWritten(plan="early"), 1)])[0] is not None
+
+
+# Prompts of another compiler.
+
+
+class Compiles(Component):
+    """Compiles every prompt to the same one."""
+
+    @on(ContextCompile)
+    def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:
+        yield prompt_of(event.step_id)
+
+
+def prompt_of(step_id: str, **fields: Any) -> ContextCompiled:
+    every: dict[str, Any] = {
+        "prompt": "p", "manifest": "m", "model": "small", "tokens": 1, "sections": {},
+        "window": 9, "headroom": 1, **fields,
+    }  # fmt: skip
+    return ContextCompiled(execution_id="e", step_id=step_id, **every)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "fields", "same"),
+    [
+        (COMPILER, {}, True),
+        (COMPILER, {"prompt": "other"}, False),
+        (COMPILER - 1, {"prompt": "other", "tokens": 2}, True),
+        (COMPILER - 1, {"prompt": "other", "model": "large"}, False),
+    ],
+)
+def test_other_bytes_by_another_compiler_are_said_and_no_difference(
+    compiler: int, fields: dict[str, Any], same: bool
+) -> None:
+    blobs = MemoryBlobs()
+    step = PromptStep(process="p", id="s", description="Say what failed")
+    inputs = Inputs(encoding="o200k_base", request=Request(step=step, window=9), compiler=compiler)
+    made = prompt_of("s", inputs=keep_inputs(inputs, blobs.put), **fields)
+    asked = ContextCompile(execution_id="e", step_id="s", process="p", description="")
+    log = [record(1, asked), msgspec.structs.replace(record(2, made, 1), source="Compiles")]
+    source = HomeLog(Home.find(), MemoryLog(), blobs, VOCABULARY)
+    decider = Decider(Compiles, {"vocabulary": VOCABULARY}, PastStreams(lambda _: ()))
+    cursors = {"Compiles": 2}
+    replay = DecisionReplay([decider], VOCABULARY, lambda _: True, cursors, Prompts(source))
+
+    found = [*filter(None, map(replay.take, log))]
+
+    assert (not found) is same
+    assert dict(replay.other_compilers) == ({COMPILER - 1: 1} if same and fields else {})

@@ -365,7 +365,7 @@ def test_every_event_of_the_runtime_can_be_read_after_an_erasure(cls: type[Event
 
 # Blobs of a subject are encrypted, and named by what is stored.
 NAMES_OF_BLOBS = {
-    "context.compile": ("found",),
+    "context.compile": ("found", "remembered"),
     "context.compiled": ("prompt", "manifest", "inputs"),
     "context.edit": ("prompt",),
     "context.edited": ("before", "prompt"),
@@ -375,6 +375,8 @@ NAMES_OF_BLOBS = {
     "execution.paused": ("prompt",),
     "knowledge.request": ("found",),
     "knowledge.requested": ("found",),
+    "memory.request": ("found",),
+    "memory.requested": ("found",),
     "model.invoke": ("prompt",),
     "model.responded": ("prompt",),
     "tool.returned": ("result",),
@@ -396,6 +398,7 @@ def test_what_stays_readable_of_an_execution_is_structure() -> None:
         *("execution_id", "step_id", "trigger_id", "call_id", "effect_key", "child", "parent"),
         *("parent_step", "from_step", "fork_of", "tree", "digest", "linked", "process", "trigger"),
         *("action", "tool", "gate", "name", "kind", "model", "model_by", "provider", "host"),
+        *("memories", "nodes", "directives", "waits_for"),  # ids, a digest, and scopes
         *(
             "component",
             "pack",

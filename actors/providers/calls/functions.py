@@ -81,19 +81,7 @@ def provider(
         def announces(cls: Any, config: Config) -> tuple[Serves, ...]:
             return (*cls.serves, *announced(config, name))
 
-        def begin(self: Any, event: ModelInvoke, delivery: Delivery) -> "_Answering":
-            return _Answering(self, function, len(places), own, event, delivery)
-
-        def invoke(self: Any, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
-            yield from begin(self, event, delivery).answer()
-
-        async def invoke_async(
-            self: Any, event: ModelInvoke, delivery: Delivery
-        ) -> AsyncIterator[Event]:
-            async for each in begin(self, event, delivery).answer_async():
-                yield each
-
-        handler: Callable[..., Any] = invoke_async if awaited else invoke
+        handler = _handler(function, len(places), own, awaited=awaited)
         made_of(
             function,
             signature,
@@ -111,6 +99,26 @@ def provider(
         return function
 
     return mark
+
+
+def _handler(
+    function: Callable[..., Any], places: int, own: ModelDescription | None, *, awaited: bool
+) -> Callable[..., Any]:
+    """The component's handler, which answers with *function*, called with so many arguments."""
+
+    def begin(self: Any, event: ModelInvoke, delivery: Delivery) -> "_Answering":
+        return _Answering(self, function, places, own, event, delivery)
+
+    def invoke(self: Any, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
+        yield from begin(self, event, delivery).answer()
+
+    async def invoke_async(
+        self: Any, event: ModelInvoke, delivery: Delivery
+    ) -> AsyncIterator[Event]:
+        async for each in begin(self, event, delivery).answer_async():
+            yield each
+
+    return invoke_async if awaited else invoke
 
 
 def _described(name: str, model: Mapping[str, Any] | None) -> ModelDescription | None:

@@ -51,6 +51,21 @@ def http_client(socket: str, *, keyless: bool, parallel: int) -> Any:
     """
     import httpx2  # comes with the SDKs, and they are extras
 
+    limits = httpx2.Limits(max_connections=parallel, max_keepalive_connections=parallel)
+    transport = _transport_class(keyless=keyless)
+    return httpx2.AsyncClient(
+        transport=transport(uds=socket or None, limits=limits, trust_env=False),
+        trust_env=False,
+        follow_redirects=False,
+        # The caller bounds the whole and the silence; here a slow first token is no failure.
+        timeout=httpx2.Timeout(None, connect=CONNECT_S),
+    )
+
+
+def _transport_class(*, keyless: bool) -> Any:
+    """A transport that sends only known headers, and reads neither refusals nor encoded bodies."""
+    import httpx2
+
     class Body(httpx2.AsyncByteStream):
         def __init__(self, stream: Any, *, whole: bool, refused: bool) -> None:
             self._stream, self._whole, self._refused = stream, whole, refused
@@ -83,14 +98,7 @@ def http_client(socket: str, *, keyless: bool, parallel: int) -> Any:
                 extensions=response.extensions,
             )
 
-    limits = httpx2.Limits(max_connections=parallel, max_keepalive_connections=parallel)
-    return httpx2.AsyncClient(
-        transport=Transport(uds=socket or None, limits=limits, trust_env=False),
-        trust_env=False,
-        follow_redirects=False,
-        # The caller bounds the whole and the silence; here a slow first token is no failure.
-        timeout=httpx2.Timeout(None, connect=CONNECT_S),
-    )
+    return Transport
 
 
 async def _beginning(stream: Any) -> AsyncIterator[bytes]:

@@ -40,18 +40,7 @@ async def over_stdio(
     """
     import anyio
 
-    # Not create_subprocess_exec, whose transport cannot be closed while its reading is paused.
-    loop = asyncio.get_running_loop()
-    transport, protocol = await loop.subprocess_exec(
-        lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=LINE_BYTES, loop=loop),
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=errors,
-        env=dict(environment),
-        start_new_session=True,
-    )
-    process = asyncio.subprocess.Process(transport, protocol, loop)
+    transport, process = await _started(command, environment, errors)
     arrived, read = anyio.create_memory_object_stream[Any](0)
     write, leaving = anyio.create_memory_object_stream[Any](0)
     reading = asyncio.create_task(_read(process, arrived, ended))
@@ -71,6 +60,23 @@ async def over_stdio(
             _kill(transport)
             for stream in (arrived, leaving):
                 stream.close()
+
+
+async def _started(
+    command: Sequence[str], environment: Mapping[str, str], errors: int
+) -> tuple[asyncio.SubprocessTransport, asyncio.subprocess.Process]:
+    # Not create_subprocess_exec, whose transport cannot be closed while its reading is paused.
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=LINE_BYTES, loop=loop),
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=errors,
+        env=dict(environment),
+        start_new_session=True,
+    )
+    return transport, asyncio.subprocess.Process(transport, protocol, loop)
 
 
 async def _read(

@@ -59,9 +59,6 @@ def connect(
         raise ClientDeniedError(name, "it has no token: `cortex client add` shows one")
     if address.carrier == "inproc":
         return inproc.connect(address.path, token, name, vocabulary, events)
-    known = vocabulary or VOCABULARY
-    if events:
-        known = known.extended(events)
     if address.carrier == "tcp" and not address.loopback:
         raise UrlError(url, "would send the token in the clear: write tls+tcp://HOST:PORT")
     tls = ClientTls(
@@ -70,8 +67,13 @@ def connect(
         _path(certificate),
         _path(key),
     )
-    hub = RemoteHub(Way(address, token, name, tls=tls), known, away_s)
+    known = vocabulary or VOCABULARY
+    if events:
+        known = known.extended(events)
+    return _client_of(RemoteHub(Way(address, token, name, tls=tls), known, away_s), known)
 
+
+def _client_of(hub: RemoteHub, known: Vocabulary) -> Client:
     def ask(request: PutBlob | GetBlob) -> Answer:
         return hub.ask_one("", request)
 

@@ -1,6 +1,6 @@
 """The log of a remote hub, for reading."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...errors import CortexError, LogError
 from ...log import Batch, State
@@ -56,6 +56,10 @@ class RemoteLog:
         """The newest version of *stream*; 0 if it has none."""
         answer = self._hub.ask_one("", StreamVersion(stream))
         return answer.value if isinstance(answer, At) else 0
+
+    def stream_versions(self, streams: Sequence[str]) -> Mapping[str, int]:
+        """The same of each of *streams*; one request each, since only a hub asks for many."""
+        return {stream: self.stream_version(stream) for stream in streams}
 
     def leaf_hashes(self, first: int, last: int) -> bytes:
         """RFC 6962 leaf hashes of positions *first* to *last*, both included, 32 bytes each."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ...alarms import ClockThread
 from ...clock import Clock, SystemClock, steady_s
 from ...epochs import Epochs
 from ...errors import (
@@ -46,7 +47,6 @@ from ..frames import (
     event_of,
     one,
 )
-from .alarms import Alarms
 from .answering import Listeners
 from .channel import Channel, Way
 from .command import Command
@@ -78,7 +78,7 @@ class RemoteHub:
         self._away_s = away_s
         self._lines = ConnectionPool(msgspec.structs.replace(way, instance=secrets.token_hex(16)))
         self._command = Command(self._lines, away_s)
-        self._alarms = Alarms(self.steady_ns)
+        self._alarms = ClockThread(self.steady_ns, name="cortex-alarms")
         self._lock = threading.Lock()
         self._wakes: dict[str, tuple[Wake, ...]] = {}
         self._watcher: KeptConnection | None = None
@@ -183,7 +183,8 @@ class RemoteHub:
 
     def alarm(self, at_ns: int, wake: Wake) -> None:
         """Call *wake* once at *at_ns* (steady), on a thread of its own; it must return soon."""
-        self._alarms.set(at_ns, wake)
+        self._alarms.begin()  # with the first alarm: most clients have none
+        self._alarms.alarm(at_ns, wake)
 
     def answer(self, query: type[Event], asked: Answering) -> None:
         """Let *asked* answer every query of this class at the hub.
@@ -234,7 +235,8 @@ class RemoteHub:
     def close(self) -> None:
         """Disconnect; requests without an answer may be lost. A second call does nothing."""
         self._lines.close()
-        self._alarms.close()
+        self._alarms.stop()
+        self._alarms.join()
         self._command.close()
         if self._watcher is not None:
             self._watcher.join()

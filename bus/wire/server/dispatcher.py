@@ -59,6 +59,7 @@ from .rights import Rights
 
 LOOKED_AT = 16_384  # records examined for one answer, if the client may not see most of them
 READ_LIMIT = 4_096
+LOOKED_AT_FIRST = 256  # events of a stream that say whether a client may know of it
 CLAIM_LIMIT = 256
 HASHES_LIMIT = 65_536
 LEASE_NS = 24 * 3_600 * 1_000_000_000  # longest lease or backoff
@@ -201,9 +202,7 @@ class Dispatcher:
             case Read():
                 return self._records(rights, request)
             case ReadStream():
-                limit = max(1, min(request.limit, READ_LIMIT))
-                found = self._log.read_stream(request.stream, request.after, limit)
-                return _stream_page(rights, request, found)
+                return self._stream(rights, request)
             case LeafHashes():
                 if not 1 <= request.first <= request.last <= self.hub.head:
                     raise FrameError("leaf hashes exist for positions 1 to the head")
@@ -211,7 +210,7 @@ class Dispatcher:
                 hashes = self._log.leaf_hashes(request.first, last)
                 return Records((hashes,), last)
             case StreamVersion():
-                return At(self._log.stream_version(request.stream))
+                return At(self._version(rights, request.stream))
             case _:
                 problem = f"{type(request).__name__} is not allowed here"
                 return Refused("FrameError", (problem,), problem)
@@ -231,10 +230,32 @@ class Dispatcher:
             for data in page:
                 record = decode(data)
                 through = record.position
-                if rights.allows("read", record.topic):
+                if rights.allows("read", record.topic, record.key):
                     records.append(data)
             looked_at += len(page)
         return Records(tuple(records), through)
+
+    def _stream(self, rights: Rights, request: ReadStream) -> Records:
+        through, looked_at = request.after, 0
+        limit = max(1, min(request.limit, READ_LIMIT))
+        while looked_at < LOOKED_AT:
+            found = self._log.read_stream(request.stream, through, limit)
+            page = _stream_page(rights, through, found)
+            through, looked_at = page.through, looked_at + len(found)
+            if page.records:
+                return page
+            if len(found) < limit:
+                # That there is nothing to see does not say how much there is.
+                return Records((), request.after)
+        return Records((), through)
+
+    def _version(self, rights: Rights, stream: str) -> int:
+        """The version of a stream; 0 if the client may neither see nor publish anything of it."""
+        version = self._log.stream_version(stream)
+        if not version or rights.allows("read", "*"):
+            return version
+        first = map(decode, self._log.read_stream(stream, 0, LOOKED_AT_FIRST))
+        return version if any(rights.concerns(record) for record in first) else 0
 
     def _note(self, program: ConnectedClient, request: Request, answer: Answer) -> None:
         if isinstance(answer, Refused) and answer.code == LimitError.__name__:
@@ -253,16 +274,16 @@ class Dispatcher:
             program.unsubscribed(request)
 
 
-def _stream_page(rights: Rights, request: ReadStream, found: Sequence[bytes]) -> Records:
+def _stream_page(rights: Rights, after: int, found: Sequence[bytes]) -> Records:
     kept: list[bytes] = []
-    through, size_bytes = request.after, 0
+    through, size_bytes = after, 0
     for data in found:
         size_bytes += len(data)
         if kept and size_bytes > PAGE_BYTES:
             break
         record = decode(data)
         through = record.version
-        if rights.allows("read", record.topic):
+        if rights.allows("read", record.topic, record.key):
             kept.append(data)
     return Records(tuple(kept), through)
 

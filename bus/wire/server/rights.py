@@ -1,13 +1,14 @@
 """Checks each request of a client against its grants, before the hub sees it."""
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
-from ...access import WORKSPACE, Access, outside
+from ...access import VERBS, WORKSPACE, Access, outside
 from ...errors import CortexError, EventInvalidError
 from ...event import Draft, Recorded
-from ...limits import is_too_long
+from ...limits import is_too_long, root_of
 from ...local import LocalHub
 from ...requests import (
     Attempt,
@@ -27,6 +28,7 @@ from ..frames import Ask, PutBlob, Serve, Unwatch, Watch
 
 HOLD = "hold"  # the verb of a denial about a name
 KEPT = 10_000  # cached answers; bounded, because clients choose the names
+_TOPICAL = tuple(verb for verb in VERBS if verb != "approve")  # verbs about topics
 BLOB = "blob"  # the subject of a denial to put a blob
 
 
@@ -37,7 +39,8 @@ class Rights:
         self._access, self._hub, self._client = access, hub, client
         self._policy = hub.policy
         self._synced, self._retried = hub.policy.synced, hub.policy.retried
-        self._allowed: dict[tuple[str, str], bool] = {}
+        # By verb and topic: whether with every key, or the keys with which it is granted.
+        self._allowed: dict[tuple[str, str], Literal[True] | frozenset[str]] = {}
         self._held: dict[str, bool] = {}
         self._granted: bool | None = None  # whether it has any grant
         self._folders: Sequence[str] | None = None  # folders in which it may request work
@@ -46,18 +49,28 @@ class Rights:
         """Drop the cache: the client's grants have changed."""
         self._allowed, self._held, self._granted, self._folders = {}, {}, None, None
 
-    def allows(self, verb: str, topic: str) -> bool:
-        """Whether the client may *verb* events of *topic*."""
+    def allows(self, verb: str, topic: str, key: str | None = None) -> bool:
+        """Whether the client may *verb* events of *topic* with *key*; None for every key."""
+        found = self._allowed.get((verb, topic))
+        if found is None:
+            found = self._keys(verb, topic)
+        return found is True or key in found
+
+    def _keys(self, verb: str, topic: str) -> Literal[True] | frozenset[str]:
+        """The keys with which the client may *verb* events of *topic*; True for every key."""
         allowed = self._allowed  # a concurrent `forget` replaces the dict
         found = allowed.get((verb, topic))
         if found is None:
             if len(allowed) >= KEPT:
                 allowed.clear()
-            found = allowed[verb, topic] = self._access.allows(self._client, verb, topic)
+            whole = self._access.allows(self._client, verb, topic)
+            found = True if whole else self._access.keys(self._client, verb, topic)
+            allowed[verb, topic] = found
         return found
 
     def problem(self, source: str, request: Request) -> CortexError | None:
         """Why the client may not make this request; None if it may."""
+        self._access.freshen()
         if self._granted is None:
             self._granted = self._access.granted(self._client)
         problem = self._problem(source, request)
@@ -94,7 +107,7 @@ class Rights:
             case Serve():
                 return self._answers(request.topics)
             case Ask():
-                return self._all("read", (request.topic,))
+                return self._asks(request)
             case PutBlob():
                 return self._puts()
             case _:
@@ -102,6 +115,7 @@ class Rights:
 
     def seen(self, page: Page) -> Page:
         """The page without the events that the client may not see; the cursor passes them."""
+        self._access.freshen()
         if self.allows("subscribe", "*"):
             return page
         return msgspec.structs.replace(
@@ -110,9 +124,15 @@ class Rights:
             ephemeral=self._only("subscribe", page.ephemeral),
         )
 
+    def concerns(self, record: Recorded) -> bool:
+        """Whether the client may see such a record, publish it or take it as work."""
+        return any(self.allows(verb, record.topic, record.key) for verb in _TOPICAL)
+
     def _only(self, verb: str, records: Sequence[Recorded]) -> tuple[Recorded, ...]:
         return tuple(
-            r for r in records if self.allows(verb, r.topic) or self._is_asked_again(r.topic, r.key)
+            r
+            for r in records
+            if self.allows(verb, r.topic, r.key) or self._is_asked_again(r.topic, r.key)
         )
 
     def _puts(self) -> CortexError | None:
@@ -165,14 +185,24 @@ class Rights:
                 continue
             verb = self._hub.vocabulary.granted_by(draft.topic)
             if verb and draft.key:
-                if not self._access.allows(self._client, verb, draft.key):
-                    return self._access.deny(self._client, verb, draft.key)
-                if source and _root(source) != _root(self._client):
-                    # The event is about its source: a client may not publish it for a component.
-                    return self._access.deny(self._client, HOLD, source)
-            elif not (self.allows("publish", draft.topic) or self._begins(source, draft)):
-                return self._access.deny(self._client, "publish", draft.topic)
-            last = None if verb else draft.topic  # the next one may have a key
+                denied = self._by_key(source, verb, draft.key)
+            elif self.allows("publish", draft.topic):
+                last = None if verb else draft.topic  # the next one may have a key
+                continue
+            elif self.allows("publish", draft.topic, draft.key) or self._begins(source, draft):
+                continue
+            else:
+                denied = self._denied("publish", draft.topic, draft.key)
+            if denied is not None:
+                return denied
+        return None
+
+    def _by_key(self, source: str, verb: str, key: str) -> CortexError | None:
+        if not self._access.allows(self._client, verb, key):
+            return self._access.deny(self._client, verb, key)
+        if source and root_of(source) != root_of(self._client):
+            # The event is about its source: a client may not publish it for a component.
+            return self._access.deny(self._client, HOLD, source)
         return None
 
     def _begins(self, source: str, draft: Draft) -> bool:
@@ -181,15 +211,17 @@ class Rights:
         A client that may take the work may report this in the component's name.
         """
         policy = self._policy
-        own = draft.topic in policy.begins and draft.key == _root(source or self._client)
-        return own and any(self.allows("work", topic) for topic in policy.effects)
+        own = draft.topic in policy.begins and draft.key == root_of(source or self._client)
+        return own and any(self._keys("work", topic) for topic in policy.effects)
 
     def _patterns(self, verb: str, pairs: Iterable[tuple[str, str | None]]) -> CortexError | None:
         """Ordered pages are filtered. Work is not, so that each of its patterns must be granted."""
-        topics = [topic for topic, _ in pairs]
         if verb == "subscribe":
-            topics = [t for t in topics if t != "*" and not t.endswith(".*")]
-        return self._all(verb, topics)
+            pairs = [pair for pair in pairs if pair[0] != "*" and not pair[0].endswith(".*")]
+        for topic, key in pairs:
+            if not self.allows(verb, topic, key):
+                return self._denied(verb, topic, key)
+        return None
 
     def _answers(self, topics: Iterable[str]) -> CortexError | None:
         for topic in topics:
@@ -197,11 +229,19 @@ class Rights:
                 return self._access.deny(self._client, "work", topic)
         return None
 
-    def _all(self, verb: str, topics: Iterable[str]) -> CortexError | None:
-        for topic in topics:
-            if not self.allows(verb, topic):
-                return self._access.deny(self._client, verb, topic)
-        return None
+    def _asks(self, request: Ask) -> CortexError | None:
+        topic = request.topic
+        if self.allows("read", topic):
+            return None
+        # Only now: to read the key of a query is to decode it.
+        granted = self._keys("read", topic)
+        key = self._hub.vocabulary.key_in(topic, request.body) if granted else None
+        return None if self.allows("read", topic, key) else self._denied("read", topic, key)
+
+    def _denied(self, verb: str, topic: str, key: str | None) -> CortexError:
+        """Record a denial; it names the key where the client has the topic with other keys."""
+        keyed = key is not None and self._keys(verb, topic)
+        return self._access.deny(self._client, verb, f"{topic}={key}" if keyed else topic)
 
 
 def _unsynced(request: Publish | Commit | Finish, topic: str) -> CortexError | None:
@@ -211,7 +251,3 @@ def _unsynced(request: Publish | Commit | Finish, topic: str) -> CortexError | N
         if draft.topic == topic:
             return EventInvalidError(topic, "it is published by itself, and synced (`sync`)")
     return None
-
-
-def _root(name: str) -> str:
-    return name.partition("/")[0]

@@ -214,13 +214,13 @@ class HubServer:
         """The admitted client program."""
         client = self._access.admit(hello.token, hello.name, peer)
         key = (client, hello.instance or f"\0{id(connection)}")
-        root = client.partition("/")[0]
+        root = root_of(client)
         # The owner is not limited. Outside the lock, which a change of grants takes as well.
         counted = not self._access.allows(client, "publish", "*")
         with self._lock:
             if self._closed:
                 raise Gone("the hub is closing")
-            own = (p for (name, _), p in self._programs.items() if name.partition("/")[0] == root)
+            own = (p for (name, _), p in self._programs.items() if root_of(name) == root)
             there = sum(len(p.connections) for p in own) if counted else 0
             if there >= A_CLIENT:
                 raise ClientDeniedError(client, f"it has {there} connections: close some")

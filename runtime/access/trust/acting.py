@@ -27,7 +27,7 @@ INERT = {
     *(".git", ".gitignore", "version", IDENTITY, "bus.sock"),
 }
 UNFINISHED = "new."  # before the name of a file of which not all is written; nothing reads it
-INERT_BEGINNINGS = ("projections.db", "cache.db", "tree.db", "up.", UNFINISHED)
+INERT_BEGINNINGS = ("projections.db", "memory.db", "cache.db", "tree.db", "up.", UNFINISHED)
 INERT_KEYS = {"durability"}  # of config.toml; a new home sets it
 # After the name of an entry that would be inert, were it no symbolic link: through one it would be
 # read, written or spoken to elsewhere.

@@ -85,6 +85,14 @@ with_terms = with_options(  # what a client may do
         metavar="FOLDER",
         help="Folder in which it may request work; '*' for any [default: any].",
     ),
+    click.option(
+        "--directive",
+        "directives",
+        multiple=True,
+        metavar="SCOPE",
+        help="Scope in which a person may lay down directives by it, with "
+        "--publish directive.submit; '*' for all.",
+    ),
     click.option("--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."),
     click.option(
         "--limit",
@@ -126,8 +134,9 @@ def add(
     """Authorise a client with the name NAME, and print its token.
 
     It may do only what these options allow. A TOPIC is exact, a family such as 'step.*', a plugin's
-    'x.plugin.*', or '*'; in PROCESS/GATE either part may be '*'. You can give every option several
-    times. The token is shown once.
+    'x.plugin.*', or '*'; in PROCESS/GATE either part may be '*'. TOPIC=KEY allows only the events
+    with this key: 'memory.*=project:shop' is the memory of one project. You can give every option
+    several times. The token is shown once.
     """
     added = add_client(home, name, _wanted(**asked), path, folder)
     screen.document(added)
@@ -257,6 +266,7 @@ def _show(screen: Screen, document: ClientDocument) -> None:
     facts = (
         *((name, _names(document, name)) for name in (*VERBS, "names")),
         ("works in", " ".join(document.workspaces)),
+        ("lays down in", " ".join(document.directives)),
         ("until", _until(document)),
         ("limits", own),
         ("shows", document.certificate and f"the certificate {document.certificate}"),

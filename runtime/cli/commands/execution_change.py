@@ -100,29 +100,18 @@ def resume(
     with open_session(home, screen) as session:
         found = session.known(execution_id)
         if result is not None or again:
-            gave = input_text() if result == "-" else result
-            said = settlement_of(session.client, session.history, found, gave, session.seen)
-            return exit_code(session.run(found, replace(said, note=note)))
+            return _settle_effect(session, found, result, note)
         if edits or skip or given:
-            pairs = pairs_of(inputs, "NAME")
             change = (
-                _edit(session, found, pairs, max_cost)
+                _edit(session, found, pairs_of(inputs, "NAME"), max_cost)
                 if edits
                 else _settlement(session, found, skip, given)
             )
-            holds = change.inputs if isinstance(change, ExecutionEdit) else change.result
-            refuse_secrets(holds, mask_of(home))
-            change = replace(
-                change, note=note, from_step=from_step, seen=session.seen, stepping=stepping
-            )
-            return exit_code(steering.edit(session, change))
+            change = replace(change, note=note, from_step=from_step, stepping=stepping)
+            return _go_on_with(session, change, home)
         answer = "approved" if approve else "denied" if deny else text
         event = ExecutionResume(
-            execution_id=found,
-            answer=answer,
-            note=note,
-            from_step=from_step,
-            stepping=stepping,
+            execution_id=found, answer=answer, note=note, from_step=from_step, stepping=stepping
         )
         return exit_code(steering.resume(session, event))
 
@@ -253,6 +242,20 @@ def _refuse_mixtures(answers: Sequence[object], changes: Sequence[object], from_
         raise click.UsageError("answer what is asked first, then say what is to be changed")
     if sum(map(bool, changes)) > 1:
         raise click.UsageError("give one of --skip, --result, and -i with --max-cost")
+
+
+def _settle_effect(session: Session, execution_id: str, result: str | None, note: str) -> int:
+    """Go on after an effect of unknown end: it gave *result*, or with None is started again."""
+    gave = input_text() if result == "-" else result
+    said = settlement_of(session.client, session.history, execution_id, gave, session.seen)
+    return exit_code(session.run(execution_id, replace(said, note=note)))
+
+
+def _go_on_with(session: Session, change: ExecutionEdit | StepSettle, home: Home) -> int:
+    """Go on with what a person changed, if it holds no secret."""
+    holds = change.inputs if isinstance(change, ExecutionEdit) else change.result
+    refuse_secrets(holds, mask_of(home))
+    return exit_code(steering.edit(session, replace(change, seen=session.seen)))
 
 
 def _edit(

@@ -7,12 +7,12 @@ from functools import partial
 import click
 
 from cortex.runtime.admin import (
+    Fared,
     inspected,
     matching_processes,
     process_history,
     process_rows,
 )
-from cortex.runtime.executions.view import Fared
 from cortex.runtime.kernel import Home, duration, local, parse_time, recent
 from cortex.runtime.processes import (
     LinkedInterface,

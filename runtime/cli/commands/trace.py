@@ -11,6 +11,7 @@ from cortex.runtime.executions.view import (
     Span,
     TraceDocument,
     changed_line,
+    debug_of,
     fork_line,
     many_done,
     page_of,
@@ -27,7 +28,7 @@ from cortex.runtime.models import dollars
 from ..completing import with_any_execution
 from ..options import FILE, at_home, with_past
 from ..screen import Branch, Screen
-from ..terminal import waterfall_lines
+from ..terminal import show_debug, waterfall_lines
 
 _GOOD = frozenset(
     ("passed", "completed", "compiled", "responded", "returned", "recorded", "skipped")
@@ -121,3 +122,25 @@ def _show_primitives(screen: Screen, spans: Sequence[Span]) -> None:
     for primitive, (count, took_s) in time_by_primitive(spans).items():
         noun = "span " if count == 1 else "spans"
         screen.line(f"  {primitive:<12}{count:>4} {noun}  {duration(took_s):>10}")
+
+
+@click.command()
+@with_any_execution
+@click.option("--full", is_flag=True, help="Show prompts, evidence and left-out items as a whole.")
+@at_home
+@with_past
+def debug(execution_id: str, full: bool, home: Home, screen: Screen) -> None:
+    """Show where an execution stands, and what would be sent next.
+
+    At a breakpoint: what was done so far, what the gates said, and the prompt that is sent when it
+    continues, with its messages and their parts, the tokens of each section, and what was left out.
+    EXECUTION is an id, or its beginning, if that is unique; without it, the newest one. If it waits
+    for a child execution, that is shown.
+    """
+    with History.open(home) as history:
+        newest = history.newest_execution_id
+        found = history.execution_id(execution_id) if execution_id else newest()
+        document = debug_of(history, found)
+    screen.document(document)
+    if not screen.as_json:
+        show_debug(screen, document, full=full, hints=home.as_of is None)

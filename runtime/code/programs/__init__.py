@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .git_configuration import Setting, overridden
     from .in_use import unused
     from .output import KEPT_BYTES
+    from .programs import History, Programs, Waiters
     from .running import (
         EffectInterruptedError,
         ProgramError,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         argv_of,
         run_program,
     )
-    from .wanted import History, Waiters
 else:
     lazily(__name__)
 
@@ -38,6 +38,7 @@ __all__ = [
     "ProgramRefusedError",
     "ProgramTimeoutError",
     "ProgramUnwantedError",
+    "Programs",
     "Seconds",
     "Setting",
     "Waiters",

@@ -78,12 +78,10 @@ class Effects:
         wanted: Callable[[], bool] | None = None,
         again: bool = False,
     ) -> ProgramOutcome:
-        """Run a program, or return the recorded end of an earlier run under *key*.
-
-        It finds the key in its environment, as `CORTEX_EFFECT_KEY`.
+        """Run a program, which finds *key* in `CORTEX_EFFECT_KEY`, or return its recorded end.
 
         Args:
-            key: Of the effect, the same when it is repeated.
+            key: Of the effect, the same when it is repeated: a run under it is recorded.
             argv: Its words.
             folder: Where it runs.
             timeout_s: How long it may take.
@@ -95,12 +93,10 @@ class Effects:
         Raises:
             EffectInterruptedError: It was started before, and was killed before its end was known.
             ProgramTimeoutError: It took longer than *timeout_s*.
-            ProgramUnwantedError: It was not *wanted* any more, and was ended.
+            ProgramUnwantedError: It was no longer *wanted*, and was ended.
             ProgramError: It cannot be started.
         """
-        # With a log from a backup, keys come back that were given to something else.
-        known_by = msgspec.json.encode((key, tuple(argv), folder))
-        place = self._folder / hashlib.sha256(known_by).hexdigest()[:32]
+        place = self._place_of(key, argv, folder)
         try:
             order = Order(tuple(argv), folder, timeout_s)
             environment = program_environment(passed, hidden) | {KEY: key}
@@ -113,13 +109,23 @@ class Effects:
             if own is not None and own.returncode is None:
                 # It goes on, and a later call gets its outcome; this one must not leave a zombie.
                 Thread(target=own.wait, name="cortex-effect", daemon=True).start()
+        return self._recorded_end(place, argv[0])
+
+    def _place_of(self, key: str, argv: Sequence[str], folder: str) -> Path:
+        """The folder of the effect's record."""
+        # With a log from a backup, keys come back that were given to something else.
+        known_by = msgspec.json.encode((key, tuple(argv), folder))
+        return self._folder / hashlib.sha256(known_by).hexdigest()[:32]
+
+    def _recorded_end(self, place: Path, program: str) -> ProgramOutcome:
+        """How the program ended; raises what `run` raises where it did not end by itself."""
         ended = msgspec.json.decode((place / "outcome").read_bytes(), type=_Ended)
         if ended.cut:
-            raise ProgramUnwantedError(argv[0])
+            raise ProgramUnwantedError(program)
         if ended.after_s:
-            raise ProgramTimeoutError(argv[0], ended.after_s)
+            raise ProgramTimeoutError(program, ended.after_s)
         if ended.problem:
-            raise ProgramError(argv[0], ended.problem)
+            raise ProgramError(program, ended.problem)
         said = [self._said(place / name) for name in ("stdout", "stderr")]
         return ProgramOutcome(ended.exit_code, *said)
 

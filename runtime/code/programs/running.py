@@ -92,9 +92,7 @@ def run_program(
     environment: Mapping[str, str] | None = None,
     wanted: Callable[[], bool] | None = None,
 ) -> ProgramOutcome:
-    """Run a program in *folder* to its end; if it is cut short, all its children end with it.
-
-    It is also cut short if this process ends first, in any way.
+    """Run a program to its end; if it or this process is cut short, all its children end with it.
 
     Args:
         argv: Its words.
@@ -117,7 +115,7 @@ def run_program(
             process = block.enter_context(LEASH.started(argv, folder, known))
         except (OSError, ValueError) as error:
             raise ProgramError(argv[0], cannot_start(error)) from None
-        said = None
+        said, in_time = None, True
         try:
             said = listen(process, timeout_s, wanted)
         finally:
@@ -126,10 +124,12 @@ def run_program(
                 end_group(process.pid)
                 process.wait()
     if said is None:
-        if in_time:
-            raise ProgramUnwantedError(argv[0])
-        raise ProgramTimeoutError(argv[0], timeout_s)
+        raise _cut_short(argv[0], timeout_s, in_time=in_time)
     return ProgramOutcome(process.returncode, *said)
+
+
+def _cut_short(program: str, timeout_s: float, *, in_time: bool) -> "ProgramError":
+    return ProgramUnwantedError(program) if in_time else ProgramTimeoutError(program, timeout_s)
 
 
 def cannot_start(error: OSError | ValueError) -> str:

@@ -25,7 +25,15 @@ from cortex.runtime.kernel import Home
 
 from .checkout import sources_at
 from .errors import CheckoutUnusableError
-from .worktree import FOLDER, Asked, branch_of, find_worktree, folder_of, fresh_worktree, owner_of
+from .worktree import (
+    FOLDER,
+    WorktreeRequest,
+    branch_of,
+    find_worktree,
+    folder_of,
+    fresh_worktree,
+    owner_of,
+)
 
 WRITES = "write_code"  # the action whose changes are dropped with their step
 _EXECUTE, _REOPENED = StepExecute.topic_name(), StepReopened.topic_name()
@@ -124,7 +132,7 @@ def clear_leftovers(home: Path, history: Callable[[str], Iterable[Recorded]]) ->
             path.unlink(missing_ok=True)
 
 
-class AskedThere(Asked, Protocol):
+class AskedThere(WorktreeRequest, Protocol):
     """What asks for a program to be run in a work tree."""
 
     @property

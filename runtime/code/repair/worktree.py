@@ -28,7 +28,7 @@ _LINK = re.compile(r"gitdir: (.+?)\r?\n?\Z", re.DOTALL)
 _MAKING = "initializing"  # why git keeps others from a work tree that it is making
 
 
-class Asked(Protocol):
+class WorktreeRequest(Protocol):
     """What is asked for in an execution."""
 
     @property
@@ -91,7 +91,7 @@ class Worktree:
         return self.git.run(*_DIFF)
 
 
-def owner_of(event: Asked) -> str:
+def owner_of(event: WorktreeRequest) -> str:
     """The execution whose worktree it is that *event* is about."""
     return event.tree or event.execution_id
 

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from cortex.runtime.retrieval import (
     Chunk,
@@ -138,10 +139,10 @@ def _parts(lines: list[str], chunk: Chunk) -> Iterator[Chunk]:
     start, chars = chunk.start, 0
     for at in range(chunk.start, chunk.end):
         if at > start and chars + len(lines[at]) > PASSAGE_CHARS:
-            yield chunk._replace(start=start, end=at)
+            yield replace(chunk, start=start, end=at)
             start, chars = at, 0
         chars += len(lines[at])
-    yield chunk._replace(start=start)
+    yield replace(chunk, start=start)
 
 
 # The lines of a text, its passages, and the words of each of them with its heading's.

@@ -51,8 +51,11 @@ def sent_around(ranked: Ranked, around: tuple[str, str]) -> str:
 
 def body(ranked: Ranked, runs: tuple[Run, ...]) -> str:
     """The lines of *runs*; after a gap, a mark says which lines follow."""
+    whole = runs == all_lines(ranked)
+    if whole and isinstance(ranked.numbers, range):  # nearly always
+        return "\n".join(ranked.lines) + "\n"
     stretches = list(consecutive(ranked, runs))
-    unmarked = runs == all_lines(ranked) and len(stretches) == 1
+    unmarked = whole and len(stretches) == 1
     return "".join(
         ("" if unmarked else _mark(ranked, stretch)) + _text(ranked, stretch)
         for stretch in stretches

@@ -6,7 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .editing import Edits, edits_between
-    from .inputs import Inputs, keep_inputs, read_inputs
+    from .inputs import Inputs, compiler_of_inputs, keep_inputs, read_inputs
     from .passages import Passage, ReadPrompt, ShownTexts, passages_of, shown_texts
     from .texts import prompt_text, read_prompt, read_text
 else:
@@ -18,6 +18,7 @@ __all__ = [
     "Passage",
     "ReadPrompt",
     "ShownTexts",
+    "compiler_of_inputs",
     "edits_between",
     "keep_inputs",
     "passages_of",

@@ -36,6 +36,14 @@ class _Named(msgspec.Struct, frozen=True):
     texts: dict[str, str]  # of a record whose other fields are not looked at
 
 
+class _Version(msgspec.Struct, frozen=True):
+    compiler: int = 1
+
+
+class _Versioned(msgspec.Struct, frozen=True):
+    inputs: _Version
+
+
 def keep_inputs(inputs: Inputs, keep: Keep) -> str:
     """Store *inputs*; returns the digest of their record."""
     texts: dict[str, str] = {}
@@ -77,6 +85,15 @@ def texts_of_inputs(record: bytes) -> tuple[str, ...]:
         msgspec.DecodeError: It is not a record of `keep_inputs`.
     """
     return tuple(msgspec.json.decode(record, type=_Named).texts.values())
+
+
+def compiler_of_inputs(record: bytes) -> int:
+    """Version of the compiler for which `keep_inputs` stored *record*.
+
+    Raises:
+        msgspec.DecodeError: It is not a record of `keep_inputs`.
+    """
+    return msgspec.json.decode(record, type=_Versioned).inputs.compiler
 
 
 def _with_texts(

@@ -4,13 +4,13 @@ Persona, instructions and the step are never compressed, nor excerpts with quota
 nor required prose.
 """
 
-from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Final, NamedTuple
 
 import msgspec
 
 from cortex.runtime import ctx
+from cortex.runtime.cache import Artefacts, Cache, CacheConfig, CacheKey, code_digest, digest_of
 
 from ..material import Clean
 from ..prompt import Form
@@ -26,6 +26,15 @@ SUMMED_CHARS: Final = 40_000  # of one text
 PROSE_COST: Final = 3  # times as long as data takes
 UNTRIED: Final = "too long to be compressed"
 PROSE: Final = ("markdown", "text")
+FORM: Final = "context.form"  # kinds of artefacts
+SUMMARY: Final = "context.summary"
+ENCODING: Final = 1  # version of their bytes
+IN_MEMORY: Final = CacheConfig(memory_mb=64, disk_mb=0)
+# The code that decides what a form looks like, and what it relies on.
+MADE_BY: Final = tuple(
+    f"cortex.runtime.{name}" for name in ("context", "ctx", "retrieval", "secrets")
+)
+RELIES_ON: Final = ("msgspec", "numpy", "pyyaml", "regex", "tiktoken")
 _STANDING: Final = ("code", "evidence", "tool", "packs", "skill")  # of these every character counts
 
 
@@ -37,17 +46,17 @@ class Compressed(NamedTuple):
     saved: int
 
 
-Shorten = Callable[[str, ctx.Kind], Compressed | None]
-Summarise = Callable[[str, int], str]
-
-
 class Compressor:
-    """Shortens texts, with one token counter; caches the results."""
+    """Shortens texts, with one token counter.
 
-    def __init__(self, counter: Counter) -> None:
+    Args:
+        counter: Says what is shorter.
+        artefacts: Keeps the results, by what they were made from; None keeps them in memory.
+    """
+
+    def __init__(self, counter: Counter, artefacts: Artefacts | None = None) -> None:
         self._counter = counter
-        self._made: Shorten = lru_cache(512)(self._make)
-        self._summed: Summarise = lru_cache(512)(self._sum)
+        self._artefacts: Artefacts = artefacts or Cache(None, IN_MEMORY)
 
     def of_item(self, entry: Clean) -> Clean | None:
         """*entry* in a shorter form; None if there is none, or it must stay unchanged."""
@@ -57,12 +66,31 @@ class Compressor:
 
     def of_text(self, text: str, kind: ctx.Kind) -> Compressed | None:
         """*text*, of that *kind*, in a shorter form."""
-        is_tried = len(text) >= LEAST_CHARS and cost(text, kind) <= MOST_CHARS
-        return self._made(text, kind) if is_tried else None
+        if len(text) < LEAST_CHARS or cost(text, kind) > MOST_CHARS:
+            return None
+        key = self._key(FORM, text, kind)
+        kept = self._artefacts.get(key)
+        if kept is not None:
+            found: Compressed | None = _FORM(kept)
+            return found
+        made = self._make(text, kind)
+        self._artefacts.put(key, msgspec.msgpack.encode(made))
+        return made
 
     def summary(self, text: str, tokens: int) -> str:
         """The most informative sentences of *text* in about *tokens*; empty if there are none."""
-        return self._summed(text, tokens)
+        key = self._key(SUMMARY, text, tokens)
+        kept = self._artefacts.get(key)
+        if kept is not None:
+            return _SUMMARY(kept)
+        made = self._sum(text, tokens)
+        self._artefacts.put(key, msgspec.msgpack.encode(made))
+        return made
+
+    def _key(self, kind: str, text: str, parameter: str | int) -> CacheKey:
+        parameters = (parameter, self._counter.encoding, self._counter.exact)
+        inputs = (digest_of(text), digest_of(parameters), _code())
+        return CacheKey(kind, inputs, ENCODING)
 
     def _sum(self, text: str, tokens: int) -> str:
         package = ctx.extract(text[:SUMMED_CHARS], "text", tokens=tokens, counter=self._counter)
@@ -88,6 +116,15 @@ class Compressor:
             return None  # in another form a text may look like a fence or a section
         form: Form = "exact" if package.mode == "exact" else "condensed"
         return Compressed(package.text, form, package.tokens_saved)
+
+
+@cache
+def _code() -> str:
+    return code_digest(MADE_BY, RELIES_ON)
+
+
+_FORM = msgspec.msgpack.Decoder(Compressed | None).decode
+_SUMMARY = msgspec.msgpack.Decoder(str).decode
 
 
 def kind_of(entry: Clean) -> ctx.Kind | None:

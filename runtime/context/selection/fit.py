@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from cortex.runtime.retrieval import Chunk
+
 from ..errors import ContextRefusedError
 from ..layout.fence import body, fence, sent_around
 from ..layout.render import Fixed, heading
@@ -170,7 +172,7 @@ def _fit_chunks(group: list[Sized], room: Room, count: Count) -> tuple[list[Choi
         free = _free(room, section) - (0 if at in taken else sized.fence_tokens)
         if free < LEAST_TOKENS or missed.get(section, 0) >= MISSES:
             continue
-        tokens = count(body(sized.ranked, ((chunk.start, chunk.end),)))
+        tokens = _tokens_of(sized, chunk, count)
         if tokens <= free:
             missed[section] = 0
             room = _less(room, section, tokens + (0 if at in taken else sized.fence_tokens))
@@ -178,6 +180,12 @@ def _fit_chunks(group: list[Sized], room: Room, count: Count) -> tuple[list[Choi
         else:
             missed[section] = missed.get(section, 0) + 1
     return [_partial(group[at], taken[at], count) for at in sorted(taken)], room
+
+
+def _tokens_of(sized: Sized, chunk: Chunk, count: Count) -> int:
+    if sized.text_tokens != UNCOUNTED and len(sized.ranked.chunks) == 1:
+        return sized.text_tokens
+    return count(body(sized.ranked, ((chunk.start, chunk.end),)))
 
 
 def _worth(sized: Sized, nr: int) -> float:
@@ -192,7 +200,8 @@ def _worth(sized: Sized, nr: int) -> float:
 def _partial(sized: Sized, numbers: set[int], count: Count) -> Choice:
     chunks = sized.ranked.chunks
     if len(numbers) == len(chunks):
-        return _whole(size(sized.ranked, count), "fits")
+        tokens = count(body(sized.ranked, all_lines(sized.ranked)))
+        return _whole(sized._replace(text_tokens=tokens), "fits")
     runs: list[Run] = []
     for nr in sorted(numbers):
         start, end = chunks[nr].start, chunks[nr].end

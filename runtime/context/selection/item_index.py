@@ -5,17 +5,17 @@ the examined ones, not the whole history.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import is_
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from cortex.runtime.retrieval import Occurrences
-
 from ..errors import ItemRepeatedError
 from ..request import SECTIONS, Item
+from .word_places import WordPlaces
 
 VIEWS: Final = 2  # whose indexes are kept
 FEWEST: Final = 1_000  # items of a view, below which making its index anew is as cheap
@@ -44,6 +44,28 @@ class Columns(NamedTuple):
         )
 
 
+class TextsOf(Sequence[str]):
+    """The texts of items, without a list of them: the garbage collector would look at each."""
+
+    def __init__(self, items: tuple[Item, ...] = ()) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, int):
+            return self.items[place].text
+        return [item.text for item in self.items[place]]
+
+    def __iter__(self) -> Iterator[str]:
+        return (item.text for item in self.items)
+
+
 class ItemIndex:
     """Items in order, with the columns that passes need.
 
@@ -51,13 +73,13 @@ class ItemIndex:
         ItemRepeatedError: Two items have the same id.
     """
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: tuple[Item, ...]) -> None:
         self.items: tuple[Item, ...] = ()
-        self.texts: list[str] = []
+        self.texts = TextsOf()
         self.places: dict[str, int] = {}  # by id
         self.superseded: dict[str, str] = {}  # ids, each with that of what supersedes it
         self.producers: dict[str, int] = {}
-        self.occurrences = Occurrences()
+        self.words = WordPlaces()  # in `texts`
         self._sections = array("b")
         self._producers = array("i")
         self._must = array("b")
@@ -65,14 +87,22 @@ class ItemIndex:
         self._scores = array("d")
         self.grow(items)
 
-    def grow(self, items: Sequence[Item]) -> None:
-        """Append *items*."""
+    def begins(self, items: tuple[Item, ...]) -> bool:
+        """Whether the first of *items* are those of this index."""
+        size = len(self.items)
+        # Nearly always they are the same objects. A slice would be a copy, which touches each item.
+        return len(items) >= size and (
+            all(map(is_, self.items, items)) or items[:size] == self.items
+        )
+
+    def grow(self, whole: tuple[Item, ...]) -> None:
+        """Append those of *whole* that are new; its first items are those of this index."""
+        items = whole[len(self.items) :]
         for item in items:
             if item.id in self.places:
                 raise ItemRepeatedError(item.id)
             self.places[item.id] = len(self.places)
-        self.items = (*self.items, *items)
-        self.texts += [item.text for item in items]
+        self.items = self.texts.items = whole  # the same tuple: a copy touches every item
         producers = self.producers
         self._sections.extend([_PLACES[item.section] for item in items])
         self._producers.extend(
@@ -116,11 +146,9 @@ class Views:
         if len(items) < FEWEST:
             return ItemIndex(items)
         for known in reversed(self._known):
-            size = len(known.items)
-            # Items that are the same objects are compared by that alone.
-            if items[:size] == known.items:
+            if known.begins(items):
                 self._known.remove(known)
-                known.grow(items[size:])
+                known.grow(items)
                 self._known.append(known)
                 return known
         made = ItemIndex(items)

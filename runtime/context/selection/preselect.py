@@ -3,8 +3,8 @@
 No text is cut, cleaned or tokenised for it. An item of a large section is kept if it is required,
 if its priority is raised, if it is among the newest, or if it is among those with most of the
 question: each word of it counts ln(items / items that have it), anywhere in the text.
-Positions of words are cached with the view, in batches: a first compile searches what is
-not indexed yet, with the same result.
+Positions of words are cached with the view, in batches, and so are those of the words that were
+asked last: a first compile searches what is not indexed yet, with the same result.
 """
 
 import math
@@ -24,7 +24,7 @@ ABOVE: Final = 1_000  # items of a section; no more than that are all looked at
 NEWEST: Final = 64
 BEST: Final = 320
 CHARS_A_TOKEN: Final = 4  # of the window: more of the best than fill it cannot win
-INDEXED_CHARS: Final = 400_000  # of a view that one compile takes in
+INDEXED_CHARS: Final = 300_000  # of a view that one compile takes in
 DECIMALS: Final = 6  # the last bits of a logarithm differ from one C library to the next
 
 REASON: Final = (
@@ -65,10 +65,10 @@ class _Worth:
 
     def __init__(self, gathered: Gathered, words: list[str]) -> None:
         held, named = gathered.held, gathered.named
-        held.occurrences.read(held.texts, INDEXED_CHARS)
+        held.words.read(held.texts, INDEXED_CHARS)
         self._scores = gathered.columns.score
-        old = held.occurrences.of(words, held.texts)
-        new = named.occurrences.of(words, named.texts)
+        old = held.words.of(words, held.texts)
+        new = named.words.of(words, named.texts)
         self._having = [np.concatenate([old[w], new[w] + len(held.texts)]) for w in words]
 
     def among(self, places: Places) -> npt.NDArray[np.float64]:

@@ -12,7 +12,9 @@ for items with a position in the log. `density` is the share of a chunk's words 
 from collections import Counter as Tally
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from cortex.runtime.retrieval import (
     Chunk,
@@ -32,13 +34,16 @@ RECENCY: Final = 0.125  # only breaks ties: an old item with an answer beats a n
 HALF_LIFE: Final = 8  # items
 DENSITY: Final = 0.05
 DECIMALS: Final = 6
+IDS_CHARS: Final = 200_000  # of the ids whose words are remembered
 
 
-class _Cut(NamedTuple):
-    lines: list[str]
+class _Cut(msgspec.Struct, frozen=True, gc=False):
+    """A text in chunks; very many are kept, and the garbage collector looks at little of them."""
+
+    lines: tuple[str, ...]
     chunks: tuple[Chunk, ...]
-    words: tuple[list[str], ...]  # one list a chunk, its heading's among them
-    tallies: tuple[dict[str, int], ...]  # the same words, and how often each occurs
+    sizes: tuple[int, ...]  # of each chunk, in words, its heading's among them
+    tallies: tuple[dict[str, int], ...]  # of each chunk, how often each of these words occurs
 
 
 def question_of(step: PromptStep) -> list[str]:
@@ -57,7 +62,7 @@ def rank(items: list[Clean], step: PromptStep) -> list[Ranked]:
     texts: list[TextCounts] = []
     density: list[list[float]] = []
     for entry, made in zip(items, cuts, strict=True):
-        own = content_words(entry.item.id)
+        own = _words_of_id(entry.item.id)
         texts += (_counts(made, at, own, question) for at in range(len(made.chunks)))
         density.append([_density(made, at, own) for at in range(len(made.chunks))])
     raw = TextScores(texts, question).scores
@@ -72,16 +77,19 @@ def rank(items: list[Clean], step: PromptStep) -> list[Ranked]:
     ]
 
 
-def _counts(made: _Cut, at: int, own: list[str], question: frozenset[str]) -> TextCounts:
+def _counts(made: _Cut, at: int, own: tuple[str, ...], question: frozenset[str]) -> TextCounts:
     """The input of BM25 for a chunk and the words of its item's id."""
     tally = made.tallies[at]
-    counts = {word: n for word in question if (n := tally.get(word, 0) + own.count(word))}
-    return TextCounts(counts, len(made.words[at]) + len(own))
+    counts = {word: tally[word] for word in question if word in tally}
+    for word in own:
+        if word in question:
+            counts[word] = counts.get(word, 0) + 1
+    return TextCounts(counts, made.sizes[at] + len(own))
 
 
-def _density(made: _Cut, at: int, own: list[str]) -> float:
-    tally, words = made.tallies[at], len(made.words[at]) + len(own)
-    different = len(tally) + sum(word not in tally for word in set(own))
+def _density(made: _Cut, at: int, own: tuple[str, ...]) -> float:
+    tally, words = made.tallies[at], made.sizes[at] + len(own)
+    different = len(tally) + len([word for word in set(own) if word not in tally])
     return different / words if words else 0.0
 
 
@@ -170,11 +178,22 @@ def _cut(entry: Clean) -> _Cut:
 def _cut_words(text: str) -> _Cut:
     lines = text.split("\n")
     chunks = chunks_of_lines(lines)
-    words = tuple(content_words("\n".join((c.heading, *lines[c.start : c.end]))) for c in chunks)
-    return _Cut(lines, chunks, words, tuple(map(Tally, words)))
+    words = [content_words("\n".join((c.heading, *lines[c.start : c.end]))) for c in chunks]
+    sizes = tuple(map(len, words))
+    return _Cut(tuple(lines), chunks, sizes, tuple(map(_tally, words)))
 
 
-# The lines of a text, its chunks, and the words of each of them with its heading's.
+def _tally(words: list[str]) -> dict[str, int]:
+    # A Counter, and its copy by dict(), are looked at by the garbage collector, word by word.
+    return {word: times for word, times in Tally(words).items()}  # noqa: C416
+
+
+def _id_words(item_id: str) -> tuple[str, ...]:
+    return tuple(content_words(item_id))
+
+
+_words_of_id = Remembered(_id_words, IDS_CHARS)
+# The lines of a text, its chunks, and how often each word is in each of them with its heading's.
 cut_words = Remembered(_cut_words)
 
 

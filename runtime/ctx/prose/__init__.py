@@ -2,12 +2,13 @@
 
 from .blocks import prose_of, split, units
 from .checker import Fact, facts, holds, missing
-from .condensing import condense, is_english, is_foreign
+from .condensing import checked_draft, condense, is_english, is_foreign
 from .drafts import lost, restored
-from .extracting import extract, left_out
+from .extracting import extract, left_out, sentences_that_cover
+from .participles import PARTICIPLES
 from .rules import MARKUP, RULES, ProseRule, shorten
 from .sentences import split as sentences
-from .wordings import PARTICIPLES, SHORT_FORMS
+from .wordings import SHORT_FORMS
 
 __all__ = [
     "MARKUP",
@@ -16,6 +17,7 @@ __all__ = [
     "SHORT_FORMS",
     "Fact",
     "ProseRule",
+    "checked_draft",
     "condense",
     "extract",
     "facts",
@@ -28,6 +30,7 @@ __all__ = [
     "prose_of",
     "restored",
     "sentences",
+    "sentences_that_cover",
     "shorten",
     "split",
     "units",

@@ -15,6 +15,9 @@ _ITEM = re.compile(r"(\s*(?:[-*+]|\d{1,3}[.)]|#\.)\s+(?:\[[ xX]\]\s+)?)")
 _QUOTED = re.compile(rf"(?:{_ITEM.pattern})?\s*>")
 _HEADING = re.compile(r"#{1,6}\s")
 _RULE = re.compile(r"\s*([=\-~`^\"'*+#_.:])\1{2,}\s*$")
+_COLUMNS = re.compile(  # below a table's head: `--- | ---`, or `=====  =====`
+    r"\s*(?:\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?|={2,}(?: +={2,})+|-{2,}(?: +-{2,})+)\s*$"
+)
 _MARKUP = re.compile(
     r"\s*(?:\||\+[-=+]|<|\.\. |:\w[\w -]*:(?:\s|$)|\[[^\]]+\]:|\w[\w-]*:\s*$|\s*@|\$ |>>> )"
 )
@@ -81,7 +84,7 @@ def _paragraphs(stretch: TextBlock) -> Iterator[TextBlock]:
 
 def _pieces(lines: list[str]) -> Iterator[TextBlock]:
     """The prose and the rest of lines without a blank one between them."""
-    if any(_RULE.match(line) for line in lines) or _are_fields(lines):
+    if any(_RULE.match(line) or _COLUMNS.match(line) for line in lines) or _are_fields(lines):
         yield TextBlock(lines)
         return
     own: TextBlock | None = None

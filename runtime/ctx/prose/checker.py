@@ -158,7 +158,7 @@ def facts(text: str) -> list[Fact]:
             _, name, number = token.split(":")
             found += [Fact("name", name.upper()), *_of_number(number.strip("`"), words, at)]
         elif sort not in ("stop", "anchor", "aside"):
-            fact = Fact(sort, _even(token))
+            fact = Fact(sort, _code(token) if sort == "code" else _even(token))
             # A link whose text is its address states the address once.
             if sort != "address" or found[-1:] != [fact]:
                 found.append(fact)
@@ -293,6 +293,8 @@ def _parts(sort: str, token: str) -> tuple[str, ...]:
     """The words of *token*, in lower case, short forms written out."""
     if sort == "sign":
         return ("the",)
+    if sort == "code":
+        return (_code(token),)
     if sort != "word":
         return () if sort == "stop" else ("the",) if sort in ("anchor", "aside") else (token,)
     word = token.lower().replace("’", "'")
@@ -339,6 +341,11 @@ def _next(words: list[tuple[str, ...]], at: int) -> str:
 def _counts(token: str) -> bool:
     """Whether *token* is no year, which counts nothing."""
     return not (len(token) == 4 and token.isdigit() and "1000" <= token <= "2199")
+
+
+def _code(token: str) -> str:
+    """A code span, however many backticks are around it."""
+    return f"`{_even(token.strip('`'))}`"
 
 
 def _even(token: str) -> str:

@@ -11,6 +11,7 @@ from .. import header
 from ..decoding import is_bare
 from ..encoding import encode
 from ..legend import legend
+from ..legend.entries import show
 from ..package import Counter, Kind, Mode, Package, Part
 from . import blocks, checker, rules, sentences
 from .drafts import restored
@@ -23,7 +24,8 @@ LEAST_FOREIGN: Final = 2  # words of another language in a paragraph; one may be
 _WORD = re.compile(r"[^\W\d_]+")
 _LITERAL = re.compile(  # licences, and what defines a term: every word of these counts
     r"\b(?:licen[cs]e[ds]?|warrant(?:y|ies)|copyright|liab(?:le|ility)|hereby|infring\w+|trademarks?|"
-    r"means|defined as|refers? to|denotes?|stands for|by definition)\b",
+    r"defined as|refers? to|denotes?|stands for|by definition)\b"
+    r"|(?<!\b[Tt]his )(?<!\b[Tt]hat )(?<!\bwhich )(?<!\bby )\bmeans\b",  # no consequence
     re.IGNORECASE,
 )
 
@@ -65,20 +67,15 @@ def condense(
         exact one.
     """
     mode: Mode = "condensed" if draft is None else "drafted"
-    if draft is None:
-        made = _by_rules(text)
-    else:
-        said = restored(text, draft)
-        if _is_refused(draft, said):
-            return encode(text, kind, counter=counter)
-        made = Condensed()
-        made.add(said.split("\n"), "drafted")
+    made = _by_rules(text) if draft is None else _by_draft(text, draft)
+    if made is None:
+        return encode(text, kind, counter=counter)
     body = "\n".join(made.lines)
     best = header.put(mode, kind, body)
     tokens, before = counter.count(best), counter.count(text)
     entries, renamed = legend.build(body, counter, prose=True) if named else ([], body)
     if entries:
-        with_names = header.put(mode, kind, renamed, (), legend.show(entries))
+        with_names = header.put(mode, kind, renamed, (), show(entries))
         if (fewer := counter.count(with_names)) < tokens:
             best, tokens = with_names, fewer
     if tokens >= before:
@@ -87,6 +84,22 @@ def condense(
             parts = (Part("verbatim", 0, len(whole)),)
             return Package(whole, "verbatim", kind, count, before, parts)
     return Package(best, mode, kind, tokens, before, _parts(best, made.modes))
+
+
+def checked_draft(text: str, draft: str) -> str | None:
+    """The draft with what it lost of *text*; None if nothing of it stands."""
+    said = restored(text, draft)
+    return None if _is_refused(draft, said) else said
+
+
+def _by_draft(text: str, draft: str) -> Condensed | None:
+    """The draft with what it lost of *text*; None if it is refused as a whole."""
+    said = checked_draft(text, draft)
+    if said is None:
+        return None
+    made = Condensed()
+    made.add(said.split("\n"), "drafted")
+    return made
 
 
 def _is_refused(draft: str, said: str) -> bool:

@@ -10,7 +10,7 @@ import heapq
 import math
 import re
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -60,24 +60,36 @@ def extract(
         whole = encode(text, kind, counter=counter)
         if whole.tokens <= tokens:
             return whole
-    pieces = blocks.split(text)
-    units = _units(pieces, counter, question)
     room = tokens - counter.count(header.put("extracted", kind, ""))
-    taken = _chosen(units, room)
-    while True:
-        body = _written(pieces, units, taken)
+    for body in _shorter_and_shorter(text, room, counter, question):
         made = header.put("extracted", kind, body)
         used = counter.count(made)
-        if used <= tokens or not taken:
-            return Package(
-                made,
-                "extracted",
-                kind,
-                used,
-                source_tokens,
-                (Part("extracted", 0, len(made)),),
-            )
-        taken = taken[:-1]  # counted alone, pieces may take fewer tokens than together
+        if used <= tokens or not body:
+            break
+    return Package(made, "extracted", kind, used, source_tokens, (Part("extracted", 0, len(made)),))
+
+
+def sentences_that_cover(text: str, *, tokens: int, counter: Counter, question: str = "") -> str:
+    """As `extract`, without a header, and sentences where `extract` may take another form."""
+    if counter.count(text) <= tokens:
+        return text
+    bodies = _shorter_and_shorter(text, tokens, counter, question)
+    return next((body for body in bodies if counter.count(body) <= tokens), "")
+
+
+def _shorter_and_shorter(text: str, room: int, counter: Counter, question: str) -> Iterator[str]:
+    """What is chosen of *text*, one sentence less each time: the least worth goes first.
+
+    Counted alone, pieces may take fewer tokens than together.
+    """
+    pieces = blocks.split(text)
+    units = _units(pieces, counter, question)
+    taken = _chosen(units, room)
+    while True:
+        yield _written(pieces, units, taken)
+        if not taken:
+            return
+        taken = taken[:-1]
 
 
 def left_out(source: str, extracted: str) -> list[str]:

@@ -11,18 +11,23 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from . import speech
+from .negation import denied
+from .participles import PARTICIPLES
 from .sentences import outside
-from .wordings import CONTRACTIONS, EXAMPLES, OPENINGS, PARTICIPLES, POSITIVE, WORDINGS
+from .wordings import CONTRACTIONS, EXAMPLES, OPENINGS, POSITIVE, WORDINGS
 
 ANYWHERE: Final = ("contraction", "blanks")  # they change no word that a negation governs
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|none|neither|nor|without|nothing|nobody|nowhere|hardly|cannot)\b|n't\b",
-    re.IGNORECASE,
-)
+SEEN_CHARS: Final = 400  # before a word
 KNOWN_USES: Final = 3  # of a name, from which on it needs no article
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+(?: [A-Z]\w+)*\b")
 _NOUN = rf"\b(?!{speech.NO_NOUN} )([\w\ue000]+)"
 _OPEN_ASIDE = re.compile(rf", (?!{speech.LINKS}\b)[^,.;:]{{1,30}}$")
+_NOT_AS_IT_IS: Final = r"(?:(?<!\b[Aa]s )|(?<=soon as )|(?<=long as ))\b"
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|unless|once|where|since|because|while|after|before|until|as)\b",
+    re.IGNORECASE,
+)
+_CLEFT = re.compile(r"\b(?:[Ii]t|what's it|What's it)(?: is|'s| was)? [^.;:]*$")
 Becomes = str | Callable[[re.Match[str]], str]
 
 
@@ -67,20 +72,38 @@ def _specification(found: re.Match[str]) -> str:
     return f"{found[1].upper()} {found[2]}"
 
 
+def _before(found: re.Match[str]) -> str:
+    """What is before a match, as far as it may matter: not the whole of a sentence without end."""
+    return found.string[max(found.start() - SEEN_CHARS, 0) : found.start()]
+
+
 def _participle(found: re.Match[str]) -> str:
+    """A participle, but not in "it is the gate that opens", which says which one opens."""
+    if _CLEFT.search(_before(found)):
+        return found[0]
     return f"{found[1]} {PARTICIPLES[found[2]]}"
+
+
+def _later(found: re.Match[str]) -> str:
+    return "Later" if found[1] == "I" else "later"
+
+
+def _then(found: re.Match[str]) -> str:
+    """Without "and", but not in a condition, whose consequence a "then" would open."""
+    return found[0] if _CONDITION.search(_before(found)) else "then "
 
 
 def _unless_closing(found: re.Match[str]) -> str:
     """A comma goes, but one that closes an aside stays with the one that opens it."""
     if found[1] in ("and", "or", "nor", "but", "eg", "ie"):  # the last of a list
         return " "
-    return found[0] if _OPEN_ASIDE.search(found.string[: found.start()]) else " "
+    return found[0] if _OPEN_ASIDE.search(_before(found)) else " "
 
 
 MARKUP: tuple[ProseRule, ...] = (
     _rule("role", r"(?<![\w:]):(pep|rfc):`(\d{1,5})`", _specification, ":`"),
     _rule("role", rf"(?<![\w:]):(?:[a-z]{{1,4}}:)?{speech.ROLES}:(?=`[^`\n]{{1,200}}`)", "", ":`"),
+    _rule("code", r"(?<!`)``([^`\n ][^`\n]{0,200}(?<! ))``(?!`)", r"`\1`", "``"),
     _rule("self-link", r"\[(https?://[^\[\]\s]{1,1000})\]\(\1/?\)", r"\1", "](http"),
     _rule("anchor", r"\[([^\[\]\n]{1,300})\]\(#[^)\s]{0,300}\)", r"\1", "](#"),
     _rule("emphasis", r"(?<![\w*])\*\*(?! )([^*\n]+?)(?<! )\*\*(?![\w*])", r"\1", "**"),
@@ -104,6 +127,29 @@ RULES: tuple[ProseRule, ...] = (
         " to",
     ),
     _rule("wording", r", as well as ", " and ", ", as well"),
+    _rule(
+        "wording", r"\bsuch as (?!(?:to|it|is|are|was|these|those|this|that)\b)", "eg ", "such as "
+    ),
+    _rule("filler", rf"(?<=[\w)\ue000]){speech.NO_MEASURE},? as well(?=[.;:)]|$)", "", " as well"),
+    _rule("wording", rf"{speech.MANNER}\bin which (?={speech.A_CLAUSE})", "where ", "in which "),
+    _rule("wording", r"\b([Ii])n the future(?=[,.;)]|$)", _later, "n the future"),
+    _rule("wording", r", which is why ", ", so ", ", which is why "),
+    _rule("wording", r"\band then (?=[a-z\ue000])", _then, "and then "),
+    _rule("wording", r"(?<!,) as follows(?=:)", "", " as follows"),
+    _rule(
+        "wording",
+        r"\b([Aa]ll|[Bb]oth) of (?=(?:these|those|its|their|our|your|his|her)\b)",
+        r"\1 ",
+        " of ",
+    ),
+    _rule("wording", r"\b([Ss]ome|[Mm]any|[Ss]everal) of the (?=[a-z]+s\b)", r"\1 ", " of the "),
+    _rule(
+        "relative",
+        rf"(?!{speech.ASKING} ){_NOUN} (?:that|which|who) ha(?:s|ve) "
+        rf"(?=(?:an?|the|multiple|different|access)\b){speech.ONE_VERB}",
+        r"\1 with ",
+        " ha",
+    ),
     _rule("wording", r", which means that ", ", so ", ", which"),
     _rule("then", r"^((?:If|When|Since|Because) [^.;]{1,300}?, )then ", r"\1", ", then "),
     _rule("filler", rf"\b(?<!not )(?<!n't )(?<!no )(?<!only ){speech.FILLERS} (?=[a-z\ue000])"),
@@ -112,7 +158,8 @@ RULES: tuple[ProseRule, ...] = (
     *[
         _rule(
             "relative",
-            rf"{_NOUN} {pronoun} (?:is|are|was|were) (?={speech.PREDICATES})",
+            rf"{_NOUN} {pronoun} (?:(?:is|are|was|were)|ha(?:s|ve) been(?= \w{{2,}}ed\b)) "
+            rf"(?={speech.PREDICATES}){speech.ONE_CLAUSE}",
             r"\1 ",
             f" {pronoun} ",
         )
@@ -121,32 +168,46 @@ RULES: tuple[ProseRule, ...] = (
     *[
         _rule(
             "relative",
-            rf"(?!{speech.THAT_VERBS} ){_NOUN} {pronoun} ({'|'.join(PARTICIPLES)})\b",
+            rf"(?!{before} ){_NOUN} {pronoun} ({'|'.join(PARTICIPLES)})\b"
+            rf"{speech.A_VERB}{speech.ONE_VERB}",
             _participle,
             f" {pronoun} ",
         )
-        for pronoun in ("that", "which")
+        for pronoun, before in (
+            ("that", rf"(?:{speech.THAT_VERBS}|{speech.STATED})"),
+            ("which", speech.ASKING),
+        )
     ],
     _rule(
         "relative",
-        rf", which (?:is|are|was|were) (?!{speech.NO_PREDICATES}\b)(?=[a-z])",
+        rf", which (?:is|are|was|were) (?!{speech.NO_PREDICATES}\b)(?=[a-z]){speech.ONE_CLAUSE}",
         ", ",
         ", which ",
     ),
     _phrases("contraction", CONTRACTIONS),
-    _phrases("contraction", POSITIVE, behind=r"\b(?! not\b)"),
+    # None at the end of a clause, as in "how old it is" or "as it is".
+    _phrases("contraction", POSITIVE, _NOT_AS_IT_IS, r"\b(?![.;:!?)]|$)(?! not\b)"),
     _rule("contraction", r"\b([Tt]hat) is(?= [a-z])(?! not)", r"\1's", "hat is "),
+    _rule("contraction", r"\b([Ii]t|[Tt]here|[Hh]e|[Ss]he) has(?= been\b)", r"\1's", " has been"),
     _rule(
         "contraction",
-        r"\b([Ww]e|[Tt]hey|I) have(?= (?:been|no|not|to|\w+ed)\b)",
+        r"\b([Ww]e|[Tt]hey|[Yy]ou|I) have(?= (?:been|no|not|to|\w+ed)\b)",
         r"\1've",
         " have ",
     ),
     _rule("comma", rf", {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
     _rule("comma", rf", (?=({speech.PAUSED})\b){speech.NO_ASIDE}", _unless_closing, ", "),
-    _rule("comma", rf"(^|[;:] ){speech.OPENING_WORDS},(?= )", r"\1\2", ", "),
+    # "Unfortunately simple" is not "Unfortunately, the simple".
+    _rule(
+        "comma",
+        rf"(^|[;:] ){speech.OPENING_WORDS},(?= )(?!(?<=ly,) (?:the|an?)\b)",
+        r"\1\2",
+        ", ",
+    ),
     _rule("comma", rf"(?<!,) {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
+    _rule("comma", rf"^({speech.SHORT_OPENING}),(?= {speech.NOMINATIVE})", r"\1", ", "),
     _rule("article", speech.ARTICLE),
+    *[_rule("article", each) for each in speech.ARTICLES_BEFORE_NOUNS],
     _rule("blanks", r"[ \t]{2,}", " "),
 )
 
@@ -195,10 +256,15 @@ def _all_on(text: str, known: ProseRule | None) -> str:
 
 
 def _on(rule: ProseRule, text: str) -> str:
-    """*text* after *rule*, which changes nothing behind a negation."""
+    """*text* after *rule*, which changes nothing that a negation may govern."""
     if rule.needs not in text:
         return text
-    negation = None if rule.name in ANYWHERE else _NEGATION.search(text)
-    if negation is None:
+    if rule.name in ANYWHERE:
         return rule.on(text)
-    return rule.on(text[: negation.start()]) + text[negation.start() :]
+    parts: list[str] = []
+    at = 0
+    while stretch := denied(text, at):
+        start, end = stretch
+        parts += (rule.on(text[at:start]), text[start:end])
+        at = end
+    return "".join((*parts, rule.on(text[at:])))

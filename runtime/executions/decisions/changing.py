@@ -12,8 +12,8 @@ from cortex.runtime.kernel import NotFoundError
 from cortex.runtime.processes import Field, LinkedProcess, did_you_mean, listed
 from cortex.runtime.secrets import masks_in
 
+from ..state.asked import asker
 from ..state.goals import GOAL
-from ..state.speakers import asker
 from ..state.spending import dollars
 from ..state.state import Execution
 from ..state.values import checked_inputs, not_as_declared, too_large

@@ -37,6 +37,8 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    MemoryRequest,
+    MemoryRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -56,14 +58,14 @@ from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.registry import Registry
 
-from ..state.asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
+from ..state.asked import ANSWERS, ENGINE, Names, Serving, asked_for, ignored_as, nobody, speaks_for
 from ..state.evolve import INPUTS, evolve
 from ..state.recorded_calls import RecordedCalls
-from ..state.speakers import ENGINE
 from ..state.state import ATTEMPTING, DELEGATED, Execution, Stage, answers
 from ..steps import pursuing, recovery
 from ..steps.breakpoints import set_breakpoints
 from ..steps.dialogue import Offers
+from ..steps.laid_down import Directives, nothing_laid_down
 from ..steps.outbox import Outbox
 from ..steps.step_sequencer import StepSequencer
 from . import control, settlement
@@ -78,6 +80,7 @@ GRACE_S = 5.0  # a handler that keeps to its own time needs a moment to say how 
 _ASKS: Mapping[type[Event], Stage] = {
     GateEvaluate: "gate",
     KnowledgeRequest: "knowledge",
+    MemoryRequest: "memory",
     ContextCompile: "context",
     ModelInvoke: "model",
     ToolCall: "tools",
@@ -96,16 +99,18 @@ def advance(
     offers: Offers = NO_TOOLS,
     serves: Serving = nobody,
     recorded: RecordedCalls | None = None,
+    directives: Directives = nothing_laid_down,
 ) -> tuple[Execution, list[Output]]:
     """The execution after *event* and after its own reactions, and these reactions.
 
     *offers* gives the tools that a step lists, and *serves* the component for a request, both as
     of the moment when *event* was recorded. *recorded* is the record that a fork or a what-if uses.
+    *directives* gives what people laid down that is in force for an execution.
     """
     after = evolve(state, event, delivery.time_ns, source=delivery.source)
     if after is state and type(event) in INPUTS and not isinstance(event, ExecutionFailed):
         return ignore(state, event, asked_for(state, event), delivery)
-    outbox = Outbox(after, delivery, serves, recorded)
+    outbox = Outbox(after, delivery, serves, recorded, directives)
     _act(StepSequencer(process, outbox, offers), outbox, event)
     return outbox.state, outbox.outputs
 
@@ -166,9 +171,10 @@ def take_back(
     offers: Offers = NO_TOOLS,
     serves: Serving = nobody,
     recorded: RecordedCalls | None = None,
+    directives: Directives = nothing_laid_down,
 ) -> tuple[Execution, list[Output]]:
     """Continue after a component in *asked* could not even report its failure."""
-    outbox = Outbox(state, delivery, serves, recorded)
+    outbox = Outbox(state, delivery, serves, recorded, directives)
     stage = _ASKS.get(type(asked))
     match asked:
         case ExecutionRequest() if state.status == "requested":
@@ -216,6 +222,8 @@ def _act(sequencer: StepSequencer, outbox: Outbox, event: Event) -> None:
             _after_gate(sequencer, outbox, event)
         case KnowledgeRequested():
             sequencer.found(event.problem)
+        case MemoryRequested():
+            sequencer.remembered(event.problem)
         case ContextCompiled():
             sequencer.show_prompt()
         case ContextRefused():
@@ -231,12 +239,23 @@ def _act(sequencer: StepSequencer, outbox: Outbox, event: Event) -> None:
             settlement.begins(sequencer, outbox, event)
         case EffectUnknown():
             settlement.ask(sequencer, outbox)
-        case EffectSettle():
-            settlement.settle(sequencer, outbox, event)
         case StepUnclaimed():
             control.pause_unclaimed(sequencer, outbox)
         case StepWake():
             _wake(sequencer, outbox, event)
+        case ExecutionCompleted() | ExecutionFailed() | ExecutionCancelled() | ExecutionCharged():
+            after_child(sequencer, outbox, event)
+        case ExecutionHalted() | ExecutionPaused() | ExecutionResumed() | ExecutionRefused():
+            after_child(sequencer, outbox, event)
+        case _:
+            _obey(sequencer, outbox, event)
+
+
+def _obey(sequencer: StepSequencer, outbox: Outbox, event: Event) -> None:
+    """Carry out what a client asks of the execution."""
+    match event:
+        case EffectSettle():
+            settlement.settle(sequencer, outbox, event)
         case ExecutionPause():
             control.pause(sequencer, outbox, event)
         case ExecutionResume():
@@ -252,12 +271,6 @@ def _act(sequencer: StepSequencer, outbox: Outbox, event: Event) -> None:
             pursuing.act(sequencer, outbox, event)
         case ExecutionFinish():
             pursuing.finish(sequencer, outbox, event)
-        case ExecutionCompleted() | ExecutionFailed() | ExecutionCancelled() | ExecutionCharged():
-            after_child(sequencer, outbox, event)
-        case ExecutionHalted() | ExecutionPaused() | ExecutionResumed() | ExecutionRefused():
-            after_child(sequencer, outbox, event)
-        case _:
-            return
 
 
 def _after_gate(sequencer: StepSequencer, outbox: Outbox, event: GateEvaluated) -> None:
@@ -280,7 +293,7 @@ def _wake(sequencer: StepSequencer, outbox: Outbox, event: StepWake) -> None:
     if event.what == "gate":
         here = (state.step_id, state.gates_passed, state.gate_attempt)
         if state.stage == "gate" and here == (event.step_id, event.index, event.attempt):
-            sequencer.gate_ran_out()
+            recovery.gate_ran_out(sequencer, outbox)
         return
     if event.what == "offers":
         if state.stage == "idle":  # else it has begun, or something else comes first

@@ -4,6 +4,9 @@ A request names the component that serves it, as announced at that moment, and t
 announced it. The hub authenticates the `source` of an answer, so answers of others change nothing,
 whatever topics they were granted. Some answers may come from only one component. Requests in older
 logs name no component: then any answer counts, as it did in those versions.
+
+A field of an event that names a person has no effect unless the engine or the process manager
+published the event: these two act for the client that asked them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from cortex.bus import Event, Recorded, Vocabulary, root_of
+from cortex.bus import Event, Recorded, Vocabulary, as_map, root_of
 from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
@@ -24,6 +27,8 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    MemoryRequest,
+    MemoryRequested,
     ModelDelta,
     ModelFailed,
     ModelInvoke,
@@ -45,19 +50,27 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
+from cortex.runtime.access import person_of
 from cortex.runtime.models import PERSON
 
-from .speakers import ENGINE, MANAGER, PEOPLE
 from .state import Execution, Ignored
 
 Kinds: TypeAlias = frozenset[type[Event]]
 Names: TypeAlias = tuple[str, ...]  # any of these may answer; if empty, anybody may
 Serving = Callable[[str, str], tuple[str, str]]  # (kind, name) to its component and its client
 
+ENGINE = "ProcessExecutionEngine"  # the `source` of the engine's events
+MANAGER = "ProcessManager"
+PEOPLE = "HumanProvider"  # the component of the provider whose models are people
+_HAND_ON = frozenset((ENGINE, MANAGER))
+_STOPS = frozenset(
+    f"execution.{how}" for how in ("cancelled", "completed", "failed", "halted")
+)  # a pause lets open requests finish
 GATE: Final = "gate"
 RECORDS: Final = "RecordedCallAccessor"  # answers known calls of forks and what-ifs
 COMPILER: Final = ("CompilationEngine",)
 STORE: Final = ("KnowledgeStoreAccessor",)
+MEMORY: Final = ("MemoryAccessor",)
 HUB: Final = ("hub",)
 STEP_ANSWERS: Final[Kinds] = frozenset((StepCompleted, StepFailed))
 MODEL_ANSWERS: Final[Kinds] = frozenset((ModelResponded, ModelFailed))
@@ -67,6 +80,7 @@ _FIXED: Mapping[type[Event], Names] = {
     ContextCompiled: COMPILER,
     ContextRefused: COMPILER,
     KnowledgeRequested: STORE,
+    MemoryRequested: MEMORY,
     StepUnclaimed: HUB,
 }
 ANSWERS: Final[Kinds] = frozenset(
@@ -91,6 +105,7 @@ _TAKERS: Mapping[type[Event], Names] = {
     ContextCompile: COMPILER,
     ExecutionRequest: (MANAGER,),
     KnowledgeRequest: STORE,
+    MemoryRequest: MEMORY,
 }
 
 
@@ -241,3 +256,36 @@ def _progress(event: StepExecute | StepProgress) -> tuple[Any, ...]:
 
 
 _ASKING = frozenset((ExecutionStarted.topic_name(), *(kind.topic_name() for kind in _SERVED)))
+
+
+def asker(source: str, named: str) -> str:
+    """Who asks, where *source* said an event that names somebody."""
+    return named if named and source in _HAND_ON else person_of(source)
+
+
+def is_wanted(
+    asked: StepExecute | GateEvaluate | ModelInvoke | ToolCall,
+    position: int,
+    stream: Iterable[Recorded],
+) -> bool:
+    """Whether the execution still waits for the answer to *asked*.
+
+    Args:
+        asked: The request.
+        position: Of the request.
+        stream: All events of its execution.
+    """
+    for record in stream:
+        if record.position <= position or record.source != ENGINE:
+            continue
+        if record.topic in _STOPS:
+            return False
+        if record.topic == "tool.failed" and isinstance(asked, ToolCall):
+            told = as_map(record)  # by the engine: it waited long enough
+            if (told.get("step_id"), told.get("call_id")) == (asked.step_id, asked.call_id):
+                return False
+        if record.topic == "step.failed" and not isinstance(asked, GateEvaluate):
+            failed = as_map(record)  # by the engine: the attempt ran out of time
+            if (failed.get("step_id"), failed.get("attempt", 1)) == (asked.step_id, asked.attempt):
+                return False
+    return True

@@ -36,6 +36,8 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    MemoryRequest,
+    MemoryRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -59,9 +61,8 @@ from cortex.bus.events import (
 )
 
 from . import folds, goals, lifecycle, turns
-from .asked import ANSWERS, asked_for, names_of, speaks_for
-from .failures import with_gate, with_step, without_gate, without_step
-from .speakers import ENGINE, MANAGER, asker
+from .asked import ANSWERS, ENGINE, MANAGER, asked_for, asker, names_of, speaks_for
+from .failures import with_step, without_step
 from .state import (
     ATTEMPTING,
     Execution,
@@ -76,6 +77,7 @@ from .state import (
 
 _STAGES: Mapping[type[Event], Stage] = {
     KnowledgeRequest: "knowledge",
+    MemoryRequest: "memory",
     ContextCompile: "context",
     StepExecute: "handler",
     StepDelegated: "child",
@@ -117,45 +119,9 @@ def stood_at(state: Execution, event: Event, position: int) -> Execution:
     return state
 
 
-def _gate_asked(state: Execution, event: GateEvaluate, _: int) -> Execution:
-    if state.status != "running":
-        return state
-    if event.step_id != state.step_id:
-        state = entered(state, event.step_id)
-    asked = {**state.gate_attempts, f"{event.step_id}/{event.index}": event.attempt}
-    return replace(
-        state,
-        stage="gate",
-        gate=event.gate,
-        asked=names_of(event),
-        gate_attempt=event.attempt,
-        gate_attempts=asked,
-    )
-
-
-def _gate_answered(state: Execution, event: GateEvaluated, _: int) -> Execution:
-    asked = (state.step_id, state.gates_passed, state.gate_attempt)
-    if state.status != "running" or state.stage != "gate":
-        return state
-    if asked != (event.step_id, event.index, event.attempt):
-        return state
-    if event.outcome == "failed" and not goals.checks(state, event.index):
-        return replace(state, stage="gate_open", failures=with_gate(state.failures, event))
-    if event.outcome != "passed":
-        return replace(state, stage="gate_open")
-    return replace(
-        state,
-        stage="idle",
-        failures=without_gate(state.failures, event.step_id, event.gate),
-        gates_passed=state.gates_passed + 1,
-        gate_attempt=0,
-        gate_answer=("", ""),
-    )
-
-
 def _attempted(
     state: Execution,
-    event: KnowledgeRequest | ContextCompile | StepExecute | StepDelegated,
+    event: KnowledgeRequest | MemoryRequest | ContextCompile | StepExecute | StepDelegated,
     _: int,
 ) -> Execution:
     """A new attempt of a step begins, or the handler is asked in the one that is under way."""
@@ -172,6 +138,8 @@ def _attempted(
         asked = names_of(event)
         if state.stage == "answered":
             return replace(state, stage="handler", asked=asked)
+    if isinstance(event, ContextCompile) and turns.is_again(state, event):
+        return turns.compiled_again(state)
     if isinstance(event, ContextCompile) and event.turn:
         return turns.another_turn(goals.come_back(state, event.step_id), event)
     same = event.step_id == state.step_id
@@ -184,7 +152,8 @@ def _attempted(
         attempt=event.attempt,
         attempts={**state.attempts, event.step_id: event.attempt},
         parameters=getattr(event, "parameters", {}),  # a child, and a store, are given none
-        found=event.found if isinstance(event, ContextCompile) else "",
+        found=_kept_passages(state, event),
+        remembered=event.remembered if isinstance(event, ContextCompile) else "",
         child=event.child if isinstance(event, StepDelegated) else "",
         statuses=without(state.statuses, event.step_id),
     )
@@ -193,11 +162,12 @@ def _attempted(
     return begun
 
 
-def _found(state: Execution, event: KnowledgeRequested, _: int) -> Execution:
-    """The result of the step's `find:`; results of its model's tools do not count."""
-    if event.call_id or not answers(state, event, "knowledge"):
-        return state
-    return replace(state, found=event.found, reason=event.problem or state.reason)
+def _kept_passages(state: Execution, event: Event) -> str:
+    """What `find:` brought to the attempt that *event* begins, or goes on with."""
+    if isinstance(event, ContextCompile):
+        return event.found
+    goes_on = isinstance(event, MemoryRequest) and answers(state, event, "knowledge")
+    return state.found if goes_on else ""
 
 
 def _completed(state: Execution, event: StepCompleted, _: int) -> Execution:
@@ -348,8 +318,9 @@ INPUTS: Mapping[type[Event], Fold] = {
     StepInherited: lifecycle.inherited,
     ExecutionPause: lifecycle.pause,
     ExecutionFailed: lifecycle.refused,
-    GateEvaluated: _gate_answered,
-    KnowledgeRequested: _found,
+    GateEvaluated: folds.gate_answered,
+    KnowledgeRequested: folds.found,
+    MemoryRequested: folds.remembered,
     ContextCompiled: turns.compiled,
     ContextRefused: turns.refused,
     ModelResponded: turns.responded,
@@ -377,8 +348,9 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ExecutionBreakpointsChanged: lifecycle.breakpoints_changed,
     ExecutionEdited: lifecycle.edited,
     ExecutionRefused: lifecycle.stays,
-    GateEvaluate: _gate_asked,
+    GateEvaluate: folds.gate_asked,
     KnowledgeRequest: _attempted,
+    MemoryRequest: _attempted,
     ContextCompile: _attempted,
     ModelInvoke: turns.invoked,
     ToolCall: turns.called,

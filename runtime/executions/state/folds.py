@@ -1,4 +1,4 @@
-"""Folds beside the sequence of steps: edits of a prompt, effects, steps with several items."""
+"""Folds beside the sequence of steps: gates, lookups, edits of a prompt, effects, items."""
 
 from typing import Any
 
@@ -11,15 +11,73 @@ from cortex.bus.events import (
     EffectIntended,
     EffectSettled,
     EffectUnknown,
+    GateEvaluate,
+    GateEvaluated,
+    KnowledgeRequested,
+    MemoryRequested,
     StepCompleted,
     StepDelegated,
     StepFanned,
     StepItemChanged,
 )
 
-from .asked import CALLS
+from . import goals
+from .asked import CALLS, names_of
+from .failures import with_gate, without_gate
 from .items import Fan, begun_fan, outcome, statuses_of, with_begun, with_changed
-from .state import Edits, Execution, afresh, without, without_fan
+from .state import Edits, Execution, afresh, answers, entered, without, without_fan
+
+
+def gate_asked(state: Execution, event: GateEvaluate, _: int) -> Execution:
+    """A gate is asked."""
+    if state.status != "running":
+        return state
+    if event.step_id != state.step_id:
+        state = entered(state, event.step_id)
+    asked = {**state.gate_attempts, f"{event.step_id}/{event.index}": event.attempt}
+    return replace(
+        state,
+        stage="gate",
+        gate=event.gate,
+        asked=names_of(event),
+        gate_attempt=event.attempt,
+        gate_attempts=asked,
+    )
+
+
+def gate_answered(state: Execution, event: GateEvaluated, _: int) -> Execution:
+    """The gate that was asked has answered."""
+    asked = (state.step_id, state.gates_passed, state.gate_attempt)
+    if state.status != "running" or state.stage != "gate":
+        return state
+    if asked != (event.step_id, event.index, event.attempt):
+        return state
+    if event.outcome == "failed" and not goals.checks(state, event.index):
+        return replace(state, stage="gate_open", failures=with_gate(state.failures, event))
+    if event.outcome != "passed":
+        return replace(state, stage="gate_open")
+    return replace(
+        state,
+        stage="idle",
+        failures=without_gate(state.failures, event.step_id, event.gate),
+        gates_passed=state.gates_passed + 1,
+        gate_attempt=0,
+        gate_answer=("", ""),
+    )
+
+
+def found(state: Execution, event: KnowledgeRequested, _: int) -> Execution:
+    """The result of the step's `find:`; results of its model's tools do not count."""
+    if event.call_id or not answers(state, event, "knowledge"):
+        return state
+    return replace(state, found=event.found, reason=event.problem or state.reason)
+
+
+def remembered(state: Execution, event: MemoryRequested, _: int) -> Execution:
+    """The result of the step's `memory:`; results of its model's tools do not count."""
+    if event.call_id or not answers(state, event, "memory"):
+        return state
+    return replace(state, remembered=event.found, reason=event.problem or state.reason)
 
 
 def intended(state: Execution, event: EffectIntended, _: int) -> Execution:

@@ -111,6 +111,7 @@ def come_back(state: Execution, step_id: str) -> Execution:
         compiled=pursuit.compiled,
         parameters=pursuit.parameters,
         found=pursuit.found,
+        remembered=pursuit.remembered,
         enabled=pursuit.enabled,
         problems=pursuit.problems,
         unfit=pursuit.unfit,

@@ -11,9 +11,8 @@ from cortex.bus.events import (
     StepFailed,
 )
 
-from .asked import ANSWERS, Names, Serving, addressed, ignored_as, names_of, speaks_for
+from .asked import ANSWERS, ENGINE, Names, Serving, addressed, ignored_as, names_of, speaks_for
 from .evolve import INPUTS, OUTPUTS, evolve, stood_at
-from .speakers import ENGINE
 from .state import Execution, Ignored
 
 PREFIX = "execution/"

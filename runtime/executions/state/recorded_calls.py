@@ -20,6 +20,8 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    MemoryRequest,
+    MemoryRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -78,9 +80,9 @@ class RecordedCalls:
         call = call_of(request)
         return tuple(self._calls.get(call, ())) if call is not None else ()
 
-    def passages(self, request: KnowledgeRequest) -> str:
+    def search(self, request: KnowledgeRequest | MemoryRequest) -> str:
         """The digest of what the same search brought; "" if it is not on record."""
-        return self._found.get(_digest("knowledge", *_search(request)), "")
+        return self._found.get(_search(request), "")
 
 
 class _RecordedExecution:
@@ -95,7 +97,7 @@ class _RecordedExecution:
     ) -> None:
         self._calls, self._found, self._compiled = calls, found, compiled
         self._open: dict[tuple[Any, ...], bytes] = {}
-        self._searches: dict[tuple[str, int], bytes] = {}
+        self._searches: dict[tuple[str, str, int], bytes] = {}
         self._path = path
         self._stopped_by: bytes | None = None  # the last call, if it failed or waits
         self._overruled: dict[bytes, int] = {}  # how many answers a person went on from
@@ -103,11 +105,11 @@ class _RecordedExecution:
     def read(self, rows: Iterable[tuple[Recorded, Event]]) -> None:
         for record, event in rows:
             match event:
-                case KnowledgeRequest():
-                    place = event.step_id, event.attempt
-                    self._searches[place] = _digest("knowledge", *_search(event))
-                case KnowledgeRequested() if not event.call_id and event.found:
-                    search = self._searches.get((event.step_id, event.attempt))
+                case KnowledgeRequest() | MemoryRequest():
+                    place = _family(event), event.step_id, event.attempt
+                    self._searches[place] = _search(event)
+                case KnowledgeRequested() | MemoryRequested() if not event.call_id and event.found:
+                    search = self._searches.get((_family(event), event.step_id, event.attempt))
                     if search is not None:
                         self._found[search] = event.found
                 case ContextCompiled():
@@ -197,8 +199,16 @@ def family(
                 ids.append(event.child)
 
 
-def _search(request: KnowledgeRequest) -> tuple[Any, ...]:
-    return request.texts, request.under, request.limit, request.tokens
+def _family(event: Event) -> str:
+    return event.topic_name().partition(".")[0]
+
+
+def _search(request: KnowledgeRequest | MemoryRequest) -> bytes:
+    # The scope of the execution itself is another one in each what-if.
+    where = request.under if isinstance(request, KnowledgeRequest) else request.scopes[1:]
+    history = isinstance(request, MemoryRequest) and request.history
+    asked = (request.texts, where, request.limit, request.tokens)
+    return _digest(_family(request), *asked, *((history,) if history else ()))
 
 
 def _digest(*parts: Any) -> bytes:

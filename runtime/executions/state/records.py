@@ -99,7 +99,7 @@ class _Rows:
             marks = ", ".join("?" * (len(row) + 1))
             taken = ", ".join(f"{c} = excluded.{c}" for c in row if c != "began_ns")
             connection.execute(
-                f"insert into executions (execution_id, {columns}) values ({marks}) "  # noqa: S608
+                f"insert into executions (execution_id, {columns}) values ({marks}) "  # noqa: S608  # names of ours; what comes from outside is bound
                 f"on conflict (execution_id) do update set {taken}",  # names are ours
                 (execution_id, *row.values()),
             )

@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
+from cortex.bus.events import ModelFailed, ModelResponded
 from cortex.runtime.models import Usage
 from cortex.runtime.processes import LinkedStep
 
@@ -113,3 +114,13 @@ def dollars(cost: float) -> str:
 
 def _turns(number: int) -> str:
     return "turn" if number == 1 else f"{number} turns"
+
+
+def usage_of_answer(event: ModelResponded | ModelFailed) -> Usage:
+    """Tokens of a model's answer by class."""
+    return Usage(
+        input=event.input_tokens,
+        cached_read=event.cached_read_tokens,
+        cached_write=event.cached_write_tokens,
+        output=event.output_tokens,
+    )

@@ -14,7 +14,7 @@ from cortex.bus.events import (
     StepSettled,
 )
 from cortex.runtime.models import Usage
-from cortex.runtime.processes import Scope
+from cortex.runtime.processes import EvaluationScope
 
 from .failures import Failures
 from .items import Fan
@@ -34,6 +34,7 @@ Stage: TypeAlias = Literal[
     "gate",  # a gate was asked
     "gate_open",  # the gate said failed or waiting; it is asked again on resume
     "knowledge",  # the knowledge store was asked what the step is to find
+    "memory",  # memory was asked what the step is to remember
     "context",  # the context compiler was asked
     "compiled",  # the prompt is ready, the model was not asked
     "model",  # a model was asked
@@ -58,6 +59,7 @@ OVER: frozenset[Status] = frozenset(("completed", "failed", "cancelled"))
 ATTEMPTING: frozenset[Stage] = frozenset(
     (
         "knowledge",
+        "memory",
         "context",
         "compiled",
         "model",
@@ -122,6 +124,7 @@ class Pursuit(Struct, frozen=True, kw_only=True):
     compiled: ContextCompiled | None = None
     parameters: dict[str, Any] = {}
     found: str = ""
+    remembered: str = ""
     enabled: tuple[str, ...] = ()
     problems: int = 0
     unfit: tuple[str, ...] = ()
@@ -158,6 +161,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     first_attempt: int = 1  # where the count for `retry:` began: a resume after a halt starts anew
     parameters: dict[str, Any] = {}  # of the attempt, as they were filled in
     found: str = ""  # digest of the blob with what the attempt's `find:` brought
+    remembered: str = ""  # likewise, its `memory:`
     turn: int = 0  # of the attempt: the number of its prompt
     call: int = 0  # how often that prompt was sent
     compiled: ContextCompiled | None = None  # the prompt
@@ -261,10 +265,10 @@ class Execution(Struct, frozen=True, kw_only=True):
             raise LookupError(f"execution {self.execution_id} has not started")
         return self.started
 
-    def scope(self, attempt: int = 1) -> Scope:
+    def scope(self, attempt: int = 1) -> EvaluationScope:
         """What expressions and templates may refer to in the *attempt* of a step."""
         begun = self.begun()
-        scope = Scope(
+        scope = EvaluationScope(
             inputs=begun.inputs,
             steps=self.results,
             statuses=self.statuses,
@@ -326,6 +330,7 @@ def put_aside(state: Execution) -> Execution:
         compiled=state.compiled,
         parameters=state.parameters,
         found=state.found,
+        remembered=state.remembered,
         enabled=state.enabled,
         problems=state.problems,
         unfit=state.unfit,

@@ -25,7 +25,7 @@ from cortex.runtime.models import Usage
 
 from . import folds
 from .asked import names_of
-from .spending import added, tokens_of
+from .spending import added, tokens_of, usage_of_answer
 from .state import EFFECT, Execution, answers, without
 
 # Temporary failures of a model: the same prompt is sent again.
@@ -59,6 +59,16 @@ def another_turn(state: Execution, event: ContextCompile) -> Execution:
     )
 
 
+def is_again(state: Execution, event: ContextCompile) -> bool:
+    """Whether a prompt that was not sent yet is compiled once more."""
+    return not event.new_edits and answers(state, event, "compiled", "waiting")
+
+
+def compiled_again(state: Execution) -> Execution:
+    """The same prompt is compiled once more, for what people laid down changed."""
+    return replace(state, stage="context", compiled=None, call=0)
+
+
 def compiled(state: Execution, event: ContextCompiled, _: int) -> Execution:
     """The prompt is ready."""
     if not answers(state, event, "context"):
@@ -89,7 +99,7 @@ def responded(state: Execution, event: ModelResponded, _: int) -> Execution:
     prompt = state.compiled
     if not answers(state, event, "model") or prompt is None or event.call != state.call:
         return state
-    usage = _usage_of(event)
+    usage = usage_of_answer(event)
     if tokens_of(usage) == event.output_tokens:  # it does not say what it read
         usage = replace(usage, input=prompt.tokens)
     took = _charged(state, usage, event.cost)
@@ -102,7 +112,7 @@ def model_failed(state: Execution, event: ModelFailed, _: int) -> Execution:
     if not answers(state, event, "model") or event.call != state.call:
         return state
     passes = event.retry and event.kind in PASSING and event.call < MODEL_CALLS
-    took = _charged(state, _usage_of(event), event.cost)
+    took = _charged(state, usage_of_answer(event), event.cost)
     sent = state.sent + (0.0 if event.recorded or _planned(state) else max(0.0, event.cost))
     return replace(took, stage="waiting" if passes else "model", reason=event.error, sent=sent)
 
@@ -154,15 +164,6 @@ def _planned(state: Execution) -> bool:
         return True  # nothing is planned: what is sent is no matter
     prompt = state.compiled.prompt
     return variation.prompts.count(prompt) >= state.sent_prompts.count(prompt)
-
-
-def _usage_of(event: ModelResponded | ModelFailed) -> Usage:
-    return Usage(
-        input=event.input_tokens,
-        cached_read=event.cached_read_tokens,
-        cached_write=event.cached_write_tokens,
-        output=event.output_tokens,
-    )
 
 
 def _charged(state: Execution, usage: Usage, cost: float) -> Execution:

@@ -13,11 +13,11 @@ from msgspec import UNSET
 
 from cortex.bus import Event
 from cortex.runtime.processes import (
+    EvaluationScope,
     Field,
     LinkedStep,
     MissingValueError,
     Output,
-    Scope,
     ValueType,
     fill,
     wrong_answer,
@@ -78,7 +78,9 @@ def not_as_declared(step: LinkedStep, result: dict[str, Any]) -> str:
     return f"the result of {step.id} is not as declared: {'; '.join(wrong)}" if wrong else ""
 
 
-def outputs_of(fields: Sequence[Output], scope: Scope) -> tuple[dict[str, Any], list[str]]:
+def outputs_of(
+    fields: Sequence[Output], scope: EvaluationScope
+) -> tuple[dict[str, Any], list[str]]:
     """The outputs of an execution in *scope*, and all their problems."""
     values: dict[str, Any] = {}
     wrong: list[str] = []

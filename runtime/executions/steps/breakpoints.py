@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from cortex.bus.events import ExecutionBreak, ExecutionBreakpointsChanged
 from cortex.runtime.processes import Granted, LinkedProcess, LinkedStep, did_you_mean, listed
 
-from ..state.speakers import ENGINE, asker
+from ..state.asked import ENGINE, asker
 from ..state.state import Execution
 from .outbox import Outbox
 
@@ -120,7 +120,7 @@ def _against(process: LinkedProcess, state: Execution, event: ExecutionBreak) ->
 
 def _bound_again(sequencer: "StepSequencer", outbox: Outbox, before: Execution) -> None:
     """Bound the time of an attempt that was to stop with its prompt, and is not any more."""
-    if before.status != "running" or before.stage not in ("knowledge", "context"):
+    if before.status != "running" or before.stage not in ("knowledge", "memory", "context"):
         return
     step = sequencer.step
     if stops_at(step, before) and not stops_at(step, outbox.state):

@@ -33,11 +33,13 @@ from ..state.spending import spent
 from ..state.turns import MODEL_CALLS, PASSING
 from ..state.values import clipped
 from .choices import ALONE, GIVE_UP, ONE_A_TURN, REACHED, choices, given_up
+from .deadlines import wait_before_call
 from .growing import propose
+from .laid_down import denied
 from .outbox import Outbox
 from .recalling import effect_question, waited
 from .requests import TOOL_TIMEOUT_S, answer_schema, context_compile, tool_call
-from .retrying import wait_before_call
+from .steered import steered, without_prohibited
 
 CALLS: Final = 32  # of one turn that are looked at
 NAME_CHARS: Final = 200
@@ -158,6 +160,8 @@ class Dialogue:
         spec = specs.get(effect.name)
         if spec is None:
             self._give_up(effect.call_id, f"there is no tool {effect.name} any more", "missing")
+        elif why := denied(effect.name, outbox.directives, spec.pack):
+            self._give_up(effect.call_id, why, "denied")
         else:
             asked = tool_call(outbox.state, effect.call_id, spec, effect.parameters)
             too_large = outbox.ask(asked, asked.effect or UNDECLARED)
@@ -230,12 +234,16 @@ class Dialogue:
         may = allowed((*step.tools, *(c.name for c in chosen)), (*specs, *chosen))
         # Nobody here looks at the disk: what is no tool may be a skill, if the model was shown it.
         may = replace(may, skills=tuple(Skill(name, "", "") for name in may.unknown))
+        by_name = {each: tool for tool in may.tools for each in (tool.wire, tool.name)}
+        may = steered(may, self._outbox.directives)
+        may = without_prohibited(may, self._outbox.directives)
         if question := self._unrecorded(may, calls[:CALLS]):
             self._outbox.drop_timeout(step)
             self._outbox.ask_person(question, step.id)
             return
         for number, call in enumerate(calls[:CALLS], 1):
-            self._use(may, state.enabled, number, call)
+            meant = by_name.get(str(call.get("tool", "")))
+            self._use(may, state.enabled, meant, number, call)
         for number, _ in enumerate(calls[CALLS:], CALLS + 1):
             self._deny(
                 self._id(number, {}), "", f"at most {CALLS} calls of one turn are carried out"
@@ -261,16 +269,26 @@ class Dialogue:
         return ""
 
     def _use(
-        self, may: Allowed, enabled: tuple[str, ...], number: int, call: dict[str, Any]
+        self,
+        may: Allowed,
+        enabled: tuple[str, ...],
+        meant: ToolSpec | None,
+        number: int,
+        call: dict[str, Any],
     ) -> None:
+        """Carry out one call; *enabled* are the packs before this turn, *meant* what it names."""
         outbox = self._outbox
         name, arguments = str(call.get("tool", "")), call.get("arguments")
         call_id = self._id(number, call)
         found = check_call(name, arguments, may, enabled)
-        if isinstance(found, str):
+        given = arguments if isinstance(arguments, dict) else {}
+        pack = str(given.get("pack", "")) if name == ENABLE_PACK.name else ""
+        if why := self._prohibited(meant, pack or name):
+            self._deny(call_id, name, why)
+        elif isinstance(found, str):
             self._deny(call_id, name, found)
         elif found is ENABLE_PACK:
-            self._enable(str((arguments or {}).get("pack", "")))
+            self._enable(pack)
         elif not found.provider and self._chooses:
             self._choose(call_id, found, arguments or {})
         else:
@@ -278,6 +296,12 @@ class Dialogue:
             problem = outbox.ask(asked, asked.effect or UNDECLARED)
             if problem:
                 self._deny(call_id, name, problem)
+
+    def _prohibited(self, meant: ToolSpec | None, name: str) -> str:
+        """Why what a model calls *name* must not be used; by its own name, if it is a tool."""
+        if meant is None:
+            return denied(name, self._outbox.directives)
+        return denied(meant.name, self._outbox.directives, meant.pack)
 
     def _choose(self, call_id: str, chosen: ToolSpec, parameters: dict[str, Any]) -> None:
         """Let a step grow of what the model chose, if it is the first in this turn that fits."""

@@ -6,46 +6,37 @@ from msgspec.structs import replace
 
 from cortex.bus import Event
 from cortex.bus.events import (
+    ContextCompile,
     EffectSettle,
     ExecutionCancel,
-    ExecutionCancelled,
-    ExecutionCompleted,
     ExecutionEdited,
-    ExecutionFailed,
-    ExecutionHalted,
     ExecutionIgnored,
     ExecutionPause,
     ExecutionPaused,
     ExecutionRefused,
     ExecutionResume,
     ExecutionResumed,
+    MemoryRequest,
     StepDelegated,
     StepFailed,
     StepReopened,
     StepSkipped,
 )
+from cortex.runtime.directives import InForce
 from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.processes import LinkedChild, LinkedStep
 
-from ..state.asked import Serving, addressed, nobody
+from ..state.asked import Serving, addressed, asker, nobody
 from ..state.evolve import evolve
 from ..state.recorded_calls import RecordedCalls
-from ..state.speakers import asker
-from ..state.spending import by_class
 from ..state.state import AGREEMENT, Execution, Ignored
 from ..state.values import clipped, too_large
+from .deadlines import bounds_of, forget_gate, forget_wake, gate_wake, model_wake, tools_wake, wake
+from .laid_down import Directives, nothing_laid_down, too_long, with_directives
+from .outcomes import cancelled, completed, failed, halted
 from .recalling import inherited, recalled
-from .requests import (
-    bounds_of,
-    child_request,
-    forget_gate,
-    forget_wake,
-    gate_wake,
-    model_wake,
-    offers_wake,
-    tools_wake,
-    wake,
-)
+from .requests import child_request
+from .steered import with_packages_laid_down
 
 UNSEEN = "it stopped after the position that the request has seen: look at it, then resume"
 
@@ -59,11 +50,13 @@ class Outbox:
         delivery: Delivery,
         serves: Serving = nobody,
         recorded: RecordedCalls | None = None,
+        directives: Directives = nothing_laid_down,
     ) -> None:
         self.state = state
         self.outputs: list[Output] = []
         self._delivery = delivery
         self._serves = serves
+        self._directives = directives
         self.recorded = recorded  # the record that it uses, if it is a fork or a what-if
 
     def say(self, event: Event) -> None:
@@ -111,12 +104,21 @@ class Outbox:
             )
         )
 
+    @property
+    def directives(self) -> InForce:
+        """What people laid down that is in force for the execution."""
+        return self._directives(self.state)
+
     def ask(self, request: Event, effect: str = "") -> str | None:
         """Say *request* to who serves it; what is wrong comes back where it does not fit."""
         request = addressed(request, self._serves)
+        if isinstance(request, ContextCompile):
+            request = with_directives(request, self.directives)
+        elif isinstance(request, MemoryRequest):
+            request = with_packages_laid_down(request, self.directives)
         if self.recorded is not None:
             request = recalled(self.state, request, self.recorded, effect)
-        problem = too_large(request)
+        problem = too_long(request)
         if problem is None:
             self.say(request)
         return problem
@@ -125,6 +127,22 @@ class Outbox:
         """Pause until a person agrees to what is not on record."""
         gate = f"{self.state.begun().process}/{AGREEMENT}"
         self.pause(AGREEMENT, step_id, question=question, prompt=prompt, gate=gate)
+
+    def pause_for_answer(self, step_id: str) -> None:
+        """Wait until a person has answered the question of a directive."""
+        found = self.directives
+        scope = found.waits[0]
+        how = f"`cortex directive step --scope {scope} yes` or no answers it"
+        self.say(
+            ExecutionPaused(
+                execution_id=self.state.execution_id,
+                reason=clipped(
+                    f"no model is asked before this is answered: {found.question} {how}"
+                ),
+                step_id=step_id,
+                waits_for=found.waits,
+            )
+        )
 
     def pause(
         self, reason: str, step_id: str, *, question: str = "", prompt: str = "", gate: str = ""
@@ -145,65 +163,23 @@ class Outbox:
         self, reason: str, step_id: str, *, gate: str = "", evidence: dict[str, Any] | None = None
     ) -> None:
         """Stop until a resume tries it again."""
-        halted = ExecutionHalted(
-            execution_id=self.state.execution_id,
-            reason=clipped(reason),
-            step_id=step_id,
-            gate=gate,
-            evidence=evidence or {},
-            tokens=self.state.tokens,
-            cost=self.state.cost,
-            usage=by_class(self.state.usage),
-        )
-        if too_large(halted):  # `gate.evaluated` holds it, too
-            halted = replace(halted, evidence={})
-        self.say(halted)
+        self.say(halted(self.state, reason, step_id, gate, evidence or {}))
 
     def complete(self, outputs: dict[str, Any]) -> None:
         """Record the outcome."""
-        state = self.state
-        completed = ExecutionCompleted(
-            execution_id=state.execution_id,
-            outputs=outputs,
-            tokens=state.tokens,
-            own_tokens=state.own_tokens,
-            cost=state.cost,
-            own_cost=state.own_cost,
-            usage=by_class(state.usage),
-            own_usage=by_class(state.own_usage),
-            duration_s=(self._delivery.time_ns - state.started_ns) / 1e9,
-        )
-        problem = too_large(completed)
-        if problem:
+        event = completed(self.state, outputs, self._delivery.time_ns)
+        if problem := too_large(event):
             self.fail(problem)
         else:
-            self.say(completed)
+            self.say(event)
 
     def fail(self, reason: str, step_id: str = "") -> None:
         """Record that it cannot continue."""
-        self.say(
-            ExecutionFailed(
-                execution_id=self.state.execution_id,
-                reason=clipped(reason),
-                step_id=step_id,
-                tokens=self.state.tokens,
-                cost=self.state.cost,
-                usage=by_class(self.state.usage),
-            )
-        )
+        self.say(failed(self.state, reason, step_id))
 
     def cancel(self, reason: str) -> None:
         """Record that it ended because somebody asked for it."""
-        state = self.state
-        self.say(
-            ExecutionCancelled(
-                execution_id=state.execution_id,
-                reason=clipped(reason),
-                tokens=state.tokens,
-                cost=state.cost,
-                usage=by_class(state.usage),
-            )
-        )
+        self.say(cancelled(self.state, reason))
 
     def resume(
         self,
@@ -273,7 +249,7 @@ class Outbox:
         self, step_id: str, attempt: int, error: str, kind: str, *, retry: bool
     ) -> StepFailed:
         """Record that an attempt failed."""
-        failed = StepFailed(
+        event = StepFailed(
             execution_id=self.state.execution_id,
             step_id=step_id,
             attempt=attempt,
@@ -281,8 +257,8 @@ class Outbox:
             kind=kind,
             retry=retry,
         )
-        self.say(failed)
-        return failed
+        self.say(event)
+        return event
 
     def delegate(
         self,
@@ -369,8 +345,8 @@ class Outbox:
 
     def look_again(self, step_id: str, attempt: int, looks: int, wait_s: float) -> None:
         """Come back to see whether the servers of tools have answered that a step names."""
-        place = (step_id, attempt, looks)
-        self.outputs.append(offers_wake(self.state, *place, wait_s, self._delivery.time_ns))
+        place, at_ns = (step_id, attempt, "offers"), self._delivery.time_ns
+        self.outputs.append(wake(self.state, *place, wait_s, at_ns, index=looks))
 
     def set_tools_timeout(self) -> None:
         """Bound the time of the tools that are at work, from now on."""

@@ -8,9 +8,9 @@ from cortex.runtime.registry import Registry
 from cortex.runtime.tools import allowed
 
 from ..state.values import clipped
+from .deadlines import wait_before_look, waited_s
 from .dialogue import Offers
 from .outbox import Outbox
-from .retrying import wait_before_look, waited_s
 
 
 def waits_for_tools(outbox: Outbox, step: LinkedStep, offers: Offers, looks: int) -> bool:

@@ -18,8 +18,8 @@ from cortex.bus.events import (
 )
 from cortex.runtime.processes import LinkedGate, LinkedStep, did_you_mean
 
+from ..state.asked import asker
 from ..state.goals import GOAL, come_back, pending
-from ..state.speakers import asker
 from ..state.spending import spent
 from ..state.state import Execution
 from ..state.values import clipped

@@ -16,6 +16,7 @@ from cortex.bus.events import (
     ContextCompile,
     GateEvaluate,
     KnowledgeRequest,
+    MemoryRequest,
     ModelInvoke,
     StepExecute,
     ToolCall,
@@ -50,7 +51,7 @@ def recalled(state: Execution, request: Event, recorded: RecordedCalls, effect: 
     variation = variation_of(state)
     if variation is None:
         return request
-    if isinstance(request, KnowledgeRequest | ContextCompile):
+    if isinstance(request, KnowledgeRequest | MemoryRequest | ContextCompile):
         return _varied(state, request, recorded, variation) if variation.what_if else request
     if not isinstance(request, CALLS):
         return request
@@ -173,12 +174,12 @@ def _from_record(request: Any, call: RecordedCall) -> Event:
 
 def _varied(
     state: Execution,
-    request: KnowledgeRequest | ContextCompile,
+    request: KnowledgeRequest | MemoryRequest | ContextCompile,
     recorded: RecordedCalls,
     variation: Variation,
 ) -> Event:
-    if isinstance(request, KnowledgeRequest):
-        return replace(request, found="" if state.anew else recorded.passages(request))
+    if isinstance(request, KnowledgeRequest | MemoryRequest):
+        return replace(request, found="" if state.anew else recorded.search(request))
     place = variation.path, request.step_id, request.attempt, request.turn
     position, then = recorded.compiled.get(place, (0, None))
     model, by = request.model, ""

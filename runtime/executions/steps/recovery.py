@@ -2,12 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from cortex.bus.events import StepFailed
 from cortex.runtime.processes import (
     BackTo,
     Continue,
     GoTo,
     Halt,
+    LinkedProcess,
     LinkedStep,
     MissingValueError,
     RunProcess,
@@ -16,9 +19,9 @@ from cortex.runtime.processes import (
 
 from ..state.state import Execution
 from . import pursuing
+from .deadlines import GATE_DEADLINE_S, wait_before_retry
 from .outbox import Outbox
 from .recalling import waited
-from .retrying import wait_before_retry
 
 if TYPE_CHECKING:
     from .step_sequencer import StepSequencer
@@ -137,3 +140,24 @@ def _clean_up(outbox: Outbox, step: LinkedStep, failed: StepFailed, cleanup: Run
         problem = str(error)
     if problem:
         outbox.fail(f"{failed.error}; cleaning up was not possible: {problem}", step.id)
+
+
+def gate_ran_out(sequencer: "StepSequencer", outbox: Outbox) -> None:
+    """The gate that was asked did not answer: stop, and ask it again on a resume."""
+    state = outbox.state
+    gates = pursuing.gates_of(sequencer.step) if state.step_id else sequencer.process.gates
+    name = gates[state.gates_passed].name
+    reason = (
+        f"gate {name} did not answer within {GATE_DEADLINE_S:g} s: "
+        "look whether what evaluates it is at work, then resume"
+    )
+    outbox.halt(reason, state.step_id, gate=name)
+
+
+def reached(process: LinkedProcess, state: Execution) -> tuple[str, ...]:
+    """The steps from which *state*, paused or halted, may be resumed."""
+    chosen = {each.step_id for each in state.grown}
+    ids = [s.id for s in process.steps if s.id not in chosen and s.within is UNSET]
+    if state.status not in ("paused", "halted") or state.stage == "cleanup":
+        return ()
+    return tuple(each for each in ids if each in state.statuses or each == state.step_id)

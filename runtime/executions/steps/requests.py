@@ -1,6 +1,7 @@
 """Builds the requests of an execution from its state and its process."""
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -12,19 +13,20 @@ from cortex.bus.events import (
     ExecutionRequest,
     GateEvaluate,
     KnowledgeRequest,
+    MemoryRequest,
     ModelInvoke,
     StepExecute,
-    StepWake,
     ToolCall,
     Variation,
 )
-from cortex.runtime.kernel import Forget, Later
+from cortex.runtime.memory import seen_by
 from cortex.runtime.processes import (
     Carry,
     LinkedChild,
     LinkedGate,
     LinkedProcess,
     LinkedStep,
+    Template,
     fill,
     inferred_needs,
     said_needs,
@@ -41,9 +43,7 @@ STEP_TIMEOUT_S = 600.0  # bounds a handler where the step lays down nothing
 MODEL_TIMEOUT_S = 300.0
 GATE_TIMEOUT_S = 60.0  # bounds what evaluates a gate
 CHECK_TIMEOUT_S = 600.0  # bounds what checks a goal, which may be a whole test suite
-GATE_DEADLINE_S = 900.0  # then the gate has not answered: time to wait in a queue, and for retries
 TOOL_TIMEOUT_S = 120.0  # bounds the work of a tool
-TOOL_GRACE_S = 30.0  # for the way there and back
 ANSWER_TOKENS = 1_500  # where the compiler set no headroom apart
 
 
@@ -82,21 +82,47 @@ def knowledge_request(state: Execution, step: LinkedStep, attempt: int) -> Knowl
         MissingValueError: A reference inside a text has no value.
     """
     find = step.find
-    if find is UNSET:
-        return None
-    values = [fill(text, state.scope(attempt)) for text in find.texts]
-    texts = [_written(value).strip() for value in values if value is not None]
-    if not any(texts):
+    if find is UNSET or not (texts := _filled(find.texts, state, attempt)):
         return None
     return KnowledgeRequest(
         execution_id=state.execution_id,
         step_id=step.id,
         attempt=attempt,
-        texts=tuple(filter(None, texts)),
+        texts=texts,
         under=find.under,
         limit=find.passages,
         tokens=find.tokens,
     )
+
+
+def memory_request(state: Execution, step: LinkedStep, attempt: int) -> MemoryRequest | None:
+    """Ask for what *step* remembers under `memory:`; None where it asks nothing.
+
+    Raises:
+        MissingValueError: A reference inside a text has no value.
+    """
+    memory = step.memory
+    if memory is UNSET or not (texts := _filled(memory.texts, state, attempt)):
+        return None
+    begun = state.begun()
+    project = PurePath(begun.workspace).name
+    return MemoryRequest(
+        execution_id=state.execution_id,
+        step_id=step.id,
+        attempt=attempt,
+        texts=texts,
+        scopes=seen_by(state.execution_id, begun.process, project),
+        history=memory.history,
+        limit=memory.nodes,
+        tokens=memory.tokens,
+    )
+
+
+def _filled(texts: Sequence[Template], state: Execution, attempt: int) -> tuple[str, ...]:
+    """*texts* with their values, without empty ones."""
+    values = [fill(text, state.scope(attempt)) for text in texts]
+    written = [_written(value).strip() for value in values if value is not None]
+    return tuple(filter(None, written))
 
 
 def context_compile(
@@ -128,12 +154,11 @@ def context_compile(
         persona=step.persona or "",
         instructions=_instructions(step),
         parameters=parameters,
-        knowledge=tuple(
-            {"topic": t.topic, "path": t.path, "digest": t.digest, "root": t.root}
-            for t in step.knowledge
-        ),
+        knowledge=_topics(step),
         found=state.found,
         found_tokens=step.find.tokens if step.find is not UNSET else None,
+        remembered=state.remembered,
+        remembered_tokens=step.memory.tokens if step.memory is not UNSET else None,
         carry=_carried(state, step.carry),
         needs=said_needs(step),
         inferred=inferred.needs,
@@ -154,6 +179,13 @@ def context_compile(
         edits=(*state.edits.get(step.id, ()), *new_edits),
         new_edits=len(new_edits),
         tree=state.tree,
+    )
+
+
+def _topics(step: LinkedStep) -> tuple[dict[str, str], ...]:
+    return tuple(
+        {"topic": t.topic, "path": t.path, "digest": t.digest, "root": t.root}
+        for t in step.knowledge
     )
 
 
@@ -263,119 +295,8 @@ def child_request(
     )
 
 
-def wake(
-    state: Execution,
-    step_id: str,
-    attempt: int,
-    what: str,
-    after_s: float,
-    now_ns: int,
-    *,
-    index: int = 0,
-) -> Later:
-    """A deadline *after_s* from now for one attempt of a step."""
-    event = StepWake(
-        execution_id=state.execution_id, step_id=step_id, attempt=attempt, what=what, index=index
-    )
-    return Later(_deadline(state, step_id, attempt, what), now_ns + round(after_s * 1e9), event)
-
-
-def offers_wake(
-    state: Execution, step_id: str, attempt: int, looks: int, after_s: float, now_ns: int
-) -> Later:
-    """The time to look again whether servers of tools have answered."""
-    return Later(
-        _deadline(state, step_id, attempt, "offers"),
-        now_ns + round(after_s * 1e9),
-        StepWake(
-            execution_id=state.execution_id,
-            step_id=step_id,
-            attempt=attempt,
-            what="offers",
-            index=looks,
-        ),
-    )
-
-
-def bounds_of(step: LinkedStep) -> Sequence[tuple[str, float]]:
-    """What may bound an attempt of *step*, with its seconds."""
-    timeout_s, budget_s = step.timeout_s, step.budget.time_s
-    if timeout_s is None and budget_s is None:
-        return ()
-    if step.fan is not UNSET:
-        timeout_s = None  # of a step with several items it is that of each
-    bounds = (("timeout", timeout_s), ("budget", budget_s))
-    return [(what, after_s) for what, after_s in bounds if after_s is not None]
-
-
-def gate_wake(state: Execution, now_ns: int) -> Later:
-    """A deadline for the gate that was just asked."""
-    place = (state.step_id, state.gates_passed, state.gate_attempt)
-    return Later(
-        _gate_deadline(state.execution_id, *place),
-        now_ns + round(GATE_DEADLINE_S * 1e9),
-        StepWake(
-            execution_id=state.execution_id,
-            step_id=state.step_id,
-            attempt=state.gate_attempt,
-            what="gate",
-            index=state.gates_passed,
-        ),
-    )
-
-
-def model_wake(state: Execution, after_s: float, now_ns: int) -> Later:
-    """The time at which the prompt is sent again."""
-    return Later(
-        _deadline(state, state.step_id, state.attempt, "model"),
-        now_ns + round(after_s * 1e9),
-        StepWake(
-            execution_id=state.execution_id,
-            step_id=state.step_id,
-            attempt=state.attempt,
-            what="model",
-            index=state.call,
-            turn=state.turn,
-        ),
-    )
-
-
-def tools_wake(state: Execution, now_ns: int) -> Later:
-    """A deadline for the tools that are at work; each that answers begins it anew."""
-    return Later(
-        _deadline(state, state.step_id, state.attempt, "tools"),
-        now_ns + round((TOOL_TIMEOUT_S + TOOL_GRACE_S) * 1e9),
-        StepWake(
-            execution_id=state.execution_id,
-            step_id=state.step_id,
-            attempt=state.attempt,
-            what="tools",
-            index=len(state.open_calls),
-            turn=state.turn,
-        ),
-    )
-
-
-def forget_gate(execution_id: str, step_id: str, index: int, attempt: int) -> Forget:
-    """Drop the deadline of a gate."""
-    return Forget(_gate_deadline(execution_id, step_id, index, attempt))
-
-
-def forget_wake(state: Execution, what: str) -> Forget:
-    """Drop the deadline of the current attempt of *state*."""
-    return Forget(_deadline(state, state.step_id, state.attempt, what))
-
-
 def _written(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _deadline(state: Execution, step_id: str, attempt: int, what: str) -> str:
-    return f"execution/{state.execution_id}/{step_id}/{attempt}/{what}"
-
-
-def _gate_deadline(execution_id: str, step_id: str, index: int, attempt: int) -> str:
-    return f"execution/{execution_id}/{step_id}/gate/{index}/{attempt}"
 
 
 def _carried(state: Execution, carry: tuple[Carry, ...]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from msgspec import UNSET
 
-from cortex.bus.events import StepFailed
+from cortex.bus.events import MemoryRequest, StepFailed
 from cortex.runtime.processes import (
     LinkedGate,
     LinkedProcess,
@@ -13,7 +13,7 @@ from cortex.runtime.processes import (
 )
 
 from ..state.spending import more_to_spend, spent_by_execution
-from ..state.state import Execution, Grown
+from ..state.state import Grown
 from ..state.values import not_as_declared, outputs_of
 from . import fanning, pursuing, recovery
 from .breakpoints import stops_at
@@ -24,10 +24,10 @@ from .people import say_settled, show_edited, show_unedited
 from .promises import missing_tools, waits_for_tools
 from .recalling import effect_question, prompt_question
 from .requests import (
-    GATE_DEADLINE_S,
     context_compile,
     gate_evaluate,
     knowledge_request,
+    memory_request,
     model_invoke,
     step_execute,
 )
@@ -78,13 +78,35 @@ class StepSequencer:
         self._complete()
 
     def found(self, problem: str) -> None:
-        """The knowledge store answered: compile the prompt with what it found."""
-        state, step = self._outbox.state, self._step()
+        """The knowledge store answered: ask memory, or compile the prompt with what it found."""
         if problem:
             self.fail(problem, "failed")
-            return
-        parameters = fill(step.parameters, state.scope(state.attempt))  # as when it was asked
-        asked = context_compile(state, self.process, step, state.attempt, parameters)
+        elif (wanted := self._wanted_memories()) is not None:
+            self._outbox.ask(wanted)
+        else:
+            self._compile()
+
+    def remembered(self, problem: str) -> None:
+        """Memory answered: compile the prompt with what it found."""
+        if problem:
+            self.fail(problem, "failed")
+        else:
+            self._compile()
+
+    def _wanted_memories(self) -> MemoryRequest | None:
+        state = self._outbox.state
+        return memory_request(state, self._step(), state.attempt)  # values are as before
+
+    def _repeats(self) -> bool:
+        """Whether it repeats what is on record, prompts included."""
+        return self._outbox.recorded is not None
+
+    def _compile(self, turn: int = 0) -> None:
+        state, step = self._outbox.state, self._step()
+        parameters = state.parameters
+        if not turn:
+            parameters = fill(step.parameters, state.scope(state.attempt))  # as when it was asked
+        asked = context_compile(state, self.process, step, state.attempt, parameters, turn)
         too_much = self._outbox.ask(asked)
         if too_much:
             self.fail(too_much, "refused", retry=False)
@@ -129,6 +151,14 @@ class StepSequencer:
         """Send the prompt that was compiled."""
         state, step = self._outbox.state, self._step()
         if state.compiled is None:
+            return
+        found = self._outbox.directives
+        if found.waits:
+            self.drop_deadlines()
+            self._outbox.pause_for_answer(step.id)
+            return
+        if found.digest != state.compiled.directives and not self._repeats():
+            self._compile(state.turn)  # they changed since: the model is told what holds now
             return
         request = model_invoke(state, step, state.compiled)
         if question := prompt_question(state, self._outbox.recorded, request):
@@ -200,17 +230,6 @@ class StepSequencer:
         if self._outbox.state.stage in ("child", "model", "handler", "fan"):
             self._outbox.set_timeout(self._step())
 
-    def gate_ran_out(self) -> None:
-        """The gate that was asked did not answer: stop, and ask it again on a resume."""
-        state = self._outbox.state
-        gates = pursuing.gates_of(self._step()) if state.step_id else self.process.gates
-        name = gates[state.gates_passed].name
-        reason = (
-            f"gate {name} did not answer within {GATE_DEADLINE_S:g} s: "
-            "look whether what evaluates it is at work, then resume"
-        )
-        self._outbox.halt(reason, state.step_id, gate=name)
-
     def drop_deadlines(self) -> None:
         """Forget what was to happen later."""
         state = self._outbox.state
@@ -235,7 +254,7 @@ class StepSequencer:
 
     def reached(self) -> tuple[str, ...]:
         """The steps that the execution may go back to, including the current one."""
-        return reached(self.process, self._outbox.state)
+        return recovery.reached(self.process, self._outbox.state)
 
     def go_back(
         self, step_id: str, reason: str, by: str = "", leaving: tuple[str, ...] = ()
@@ -351,7 +370,7 @@ class StepSequencer:
         outbox, state = self._outbox, self._outbox.state
         try:
             parameters = fill(step.parameters, state.scope(attempt))
-            wanted = knowledge_request(state, step, attempt)
+            wanted = knowledge_request(state, step, attempt) or memory_request(state, step, attempt)
         except MissingValueError as error:
             return str(error)
         if step.child is not None:
@@ -375,12 +394,3 @@ class StepSequencer:
             self._outbox.fail(f"the outputs are not as declared: {'; '.join(wrong)}")
         else:
             self._outbox.complete(outputs)
-
-
-def reached(process: LinkedProcess, state: Execution) -> tuple[str, ...]:
-    """The steps from which *state*, paused or halted, may be resumed."""
-    chosen = {each.step_id for each in state.grown}
-    ids = [s.id for s in process.steps if s.id not in chosen and s.within is UNSET]
-    if state.status not in ("paused", "halted") or state.stage == "cleanup":
-        return ()
-    return tuple(each for each in ids if each in state.statuses or each == state.step_id)

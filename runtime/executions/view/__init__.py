@@ -18,9 +18,8 @@ if TYPE_CHECKING:
         WaitingPrompt,
         debug_of,
     )
-    from .edits import edit_line, edit_of, unedited_line
+    from .edits import edit_line, unedited_line
     from .facts import changed_line, facts_of, fork_line, taken_line
-    from .fortune import Fared, fared
     from .hints import debug_hints, hints_of, is_at_goal
     from .history import History, Row, rows_of
     from .items import (
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     )
     from .lines import REVIEW_LINES, chosen_line, context_line, dialogue_line, log_lines, review_of
     from .live_state import Activity, LiveState
-    from .meaning import Hit, Hits, find_executions, find_processes
+    from .meaning import Hits, MeaningHit, find_executions, find_processes
     from .results import TEXT_LINES, bounded, brief_value, cut_line, named_values, readable, scalars
     from .span_lines import span_details, span_title
     from .spans import Span, spans_of
@@ -52,19 +51,7 @@ if TYPE_CHECKING:
         row_of,
         took_s,
     )
-    from .telling import (
-        HOW_LONG,
-        LEAVING,
-        LEFT_TO_HUB,
-        LEFT_TO_PAUSE,
-        LEFT_WAITING,
-        UNTAKEN,
-        FinishedLine,
-        Teller,
-        nobody,
-        what_is_missing,
-        what_pausing_does,
-    )
+    from .telling import Teller
     from .trace import (
         ITEMS_SHOWN,
         PRIMITIVES,
@@ -75,8 +62,22 @@ if TYPE_CHECKING:
         trace_of,
     )
     from .trace_page import page_of
-    from .variation import changed_of, changed_words, process_words
     from .waterfall import Waterfall, WaterfallRow, waterfall_of
+    from .wording import (
+        HOW_LONG,
+        LEAVING,
+        LEFT_TO_HUB,
+        LEFT_TO_PAUSE,
+        LEFT_WAITING,
+        UNTAKEN,
+        FinishedLine,
+        changed_of,
+        changed_words,
+        nobody,
+        process_words,
+        what_is_missing,
+        what_pausing_does,
+    )
 else:
     lazily(__name__)
 
@@ -100,17 +101,16 @@ __all__ = [
     "Dialogue",
     "ExecutionDocument",
     "ExecutionSummary",
-    "Fared",
     "FinishedLine",
     "GateResult",
     "GivenAnswer",
     "History",
-    "Hit",
     "Hits",
     "ItemRow",
     "ItemsDocument",
     "LeftOut",
     "LiveState",
+    "MeaningHit",
     "ModelCall",
     "ModelChoice",
     "OpenQuestions",
@@ -141,10 +141,8 @@ __all__ = [
     "dialogue_line",
     "document_of",
     "edit_line",
-    "edit_of",
     "facts_of",
     "failed_items",
-    "fared",
     "find_executions",
     "find_processes",
     "fork_line",

@@ -21,6 +21,8 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    MemoryRequest,
+    MemoryRequested,
     ModelDelta,
     ModelFailed,
     ModelInvoke,
@@ -40,7 +42,8 @@ from cortex.bus.events import (
 )
 from cortex.runtime.models import Usage, plus
 
-from .telling import usage_of, used_tool
+from .. import usage_of_answer
+from .wording import used_tool
 
 NOTHING = Usage()
 TAIL = 2_000  # characters to keep of an unfinished line
@@ -131,6 +134,11 @@ class LiveState:
                 self._open(execution_id, (event.step_id, "knowledge"), told, now_s)
             case KnowledgeRequested():
                 self._close(execution_id, event.step_id, "knowledge")
+            case MemoryRequest():
+                told = f"{event.step_id}: looking into memory"
+                self._open(execution_id, (event.step_id, "memory"), told, now_s)
+            case MemoryRequested():
+                self._close(execution_id, event.step_id, "memory")
             case ContextCompile():
                 told = f"{event.step_id}: compiling its context"
                 self._open(execution_id, (event.step_id, "context"), told, now_s)
@@ -201,7 +209,7 @@ class LiveState:
         self._answers.pop(where, None)
         self._close(event.execution_id, event.step_id, "model")
         if isinstance(event, ModelResponded):
-            self.usage, self.cost = plus(self.usage, usage_of(event)), self.cost + event.cost
+            self.usage, self.cost = plus(self.usage, usage_of_answer(event)), self.cost + event.cost
         return answer.rest() if answer else []
 
     def _open(self, execution_id: str, where: tuple[Any, ...], text: str, now_s: float) -> None:

@@ -36,7 +36,7 @@ _KIND = re.compile(
 )
 
 
-class Hit(msgspec.Struct, frozen=True):
+class MeaningHit(msgspec.Struct, frozen=True):
     """A process or an execution that was found."""
 
     key: str  # its name, or its id
@@ -47,7 +47,7 @@ class Hit(msgspec.Struct, frozen=True):
 class Hits(msgspec.Struct, frozen=True):
     """What was found, best first, and what was not as it should be."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[MeaningHit, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -184,5 +184,5 @@ def _value(value: Any) -> str:
 
 
 def _hits(found: "SearchResult", notes: Iterable[str]) -> Hits:
-    hits = tuple(Hit(one.path, one.score, one.why) for one in found.passages)
+    hits = tuple(MeaningHit(one.path, one.score, one.why) for one in found.passages)
     return Hits(hits, tuple(dict.fromkeys((*notes, *found.notes_and_caution()))))

@@ -25,6 +25,8 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    MemoryRequest,
+    MemoryRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -125,10 +127,10 @@ class _Builder:
         match event:
             case GateEvaluate() | GateEvaluated():
                 self._gate(record, event)
-            case KnowledgeRequest():
-                self._knowledge_asked(record, event)
-            case KnowledgeRequested() if not event.call_id:
-                self._knowledge_told(record, event)
+            case KnowledgeRequest() | MemoryRequest():
+                self._search_asked(record, event)
+            case KnowledgeRequested() | MemoryRequested() if not event.call_id:
+                self._search_told(record, event)
             case ContextCompile() | ContextCompiled() | ContextRefused():
                 self._context(record, event)
             case ModelSelected() | ModelInvoke() | ModelResponded():
@@ -167,16 +169,22 @@ class _Builder:
         elif (span := self._open.pop(where, None)) is not None:
             _end(span, record, event.outcome, {"reason": event.reason, "evidence": event.evidence})
 
-    def _knowledge_asked(self, record: Recorded, event: KnowledgeRequest) -> None:
+    def _search_asked(self, record: Recorded, event: KnowledgeRequest | MemoryRequest) -> None:
         step = self._attempt(record, event.step_id, event.attempt, "")
         said = {k: v for k, v in _attributes(event, record).items() if k != "attempt"}
-        where = ("knowledge", event.step_id, event.attempt)
-        self._open[where] = self._begin(record, "knowledge", event.step_id, step, said)
+        kind = "knowledge" if isinstance(event, KnowledgeRequest) else "memory"
+        where = (kind, event.step_id, event.attempt)
+        self._open[where] = self._begin(record, kind, event.step_id, step, said)
 
-    def _knowledge_told(self, record: Recorded, event: KnowledgeRequested) -> None:
-        span = self._open.pop(("knowledge", event.step_id, event.attempt), None)
+    def _search_told(self, record: Recorded, event: KnowledgeRequested | MemoryRequested) -> None:
+        kind = "knowledge" if isinstance(event, KnowledgeRequested) else "memory"
+        span = self._open.pop((kind, event.step_id, event.attempt), None)
         if span is not None:
-            said = {"topics": event.topics, "found": event.found, "notes": event.notes}
+            said: dict[str, Any] = {"found": event.found, "notes": event.notes}
+            if isinstance(event, KnowledgeRequested):
+                said = {"topics": event.topics, **said}
+            else:
+                said = {"nodes": event.nodes, **said}
             _end(span, record, "failed" if event.problem else "found", said)
             span.attributes |= {"problem": event.problem} if event.problem else {}
 

@@ -39,7 +39,7 @@ from .chosen import Chosen, NextStep, chosen_of, may_be_done, next_step_of
 from .edits import PersonEdit, edits_of
 from .history import Row
 from .items import ItemsDocument, items_document
-from .variation import changed_of
+from .wording import changed_of
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
 UNHELD = "no hub is up, and no command has the home"
@@ -173,9 +173,9 @@ def document_of(
     sent = {e.prompt for e in events if isinstance(e, ModelInvoke) and not e.recorded}
     asked = None if state.over else asked_of_person(state.execution_id, events)
     towards, may = may_be_done(state, blobs) if blobs else ("", [])
-    variation = started.variation if started else None
     return ExecutionDocument(
         **_row_fields(state, rows),
+        **_origin_fields(started),
         workspace=started.workspace if started else "",
         inputs=started.inputs if started else {},
         step=state.step_id,
@@ -188,11 +188,6 @@ def document_of(
         usage=msgspec.to_builtins(state.usage),
         max_cost=started.max_cost if started else None,
         decider=state.decider,
-        fork_of=started.fork_of if started else "",
-        from_step=started.from_step if started else "",
-        what_if=variation is not None and variation.what_if,
-        variation=msgspec.to_builtins(variation) if variation is not None else {},
-        changed=[*changed_of(started)] if started else [],
         dialogues=dialogues_of(events),
         effects=[_effect(effect) for effect in open_effects(state)],
         person=asked.model if asked else "",
@@ -206,6 +201,20 @@ def document_of(
         may=may,
         next=next_step_of(state, blobs) if blobs else None,
     )
+
+
+def _origin_fields(started: ExecutionStarted | None) -> dict[str, Any]:
+    """What an execution is a fork of, and what it changes."""
+    if started is None:
+        return {}
+    variation = started.variation
+    return {
+        "fork_of": started.fork_of,
+        "from_step": started.from_step,
+        "what_if": variation is not None and variation.what_if,
+        "variation": msgspec.to_builtins(variation) if variation is not None else {},
+        "changed": [*changed_of(started)],
+    }
 
 
 def _effect(effect: EffectUnknown) -> OpenEffect:

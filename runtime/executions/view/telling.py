@@ -4,7 +4,7 @@ Pure, except that it remembers the requests whose answers it will show.
 """
 
 import json
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from cortex.bus import Event, Recorded
 from cortex.bus.events import (
@@ -20,6 +20,8 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    MemoryRequest,
+    MemoryRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -46,46 +48,16 @@ from cortex.bus.events import (
     ToolUnclaimed,
 )
 from cortex.runtime.kernel import duration, many
-from cortex.runtime.models import PERSON, Usage, counted, dollars
-from cortex.runtime.processes import absence
+from cortex.runtime.models import PERSON, counted, dollars
 
-from .. import ENGINE, VERDICTS, Execution
+from .. import ENGINE, VERDICTS, usage_of_answer
 from .edits import Change, edit_line, edit_of, unedited_line
+from .item_labels import ItemLabels, OfStep
+from .wording import SHORT, FinishedLine, nobody, one_line, used_tool, what_is_missing
 
-SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
-FEW = 16  # items of a step up to which the progress of each is shown
-_OVER = frozenset(("completed", "failed", "skipped"))  # statuses of an item
-LINE = 200  # characters of what a tool or a failed step printed
 # Why a model was chosen, in a word or two.
 _BECAUSE = {"the cheapest that meets the needs": "the cheapest that fits"}
-# Said by a command that leaves what it followed.
-LEAVING = "leaving execution {} in the middle of a step; to continue it, run"
-UNTAKEN = "no component runs {} now: the step waits for one"
-LEFT_TO_PAUSE = "execution {} pauses on the hub when its running work is done; to continue it, run"
-# After what a request waits for, and how that comes back.
-HOW_LONG = (
-    "`cortex run --wait SECONDS`, or `wait_s` in [processes], sets how long Cortex waits for it"
-)
-LEFT_WAITING = "execution {} waits on the hub; to look at it, or to cancel it, run"
-LEFT_TO_HUB = "execution {} continues on the hub; to look at it, or to pause it, run"
-
-
-class _OfStep(Protocol):
-    """An event about a step."""
-
-    @property
-    def execution_id(self) -> str: ...
-    @property
-    def step_id(self) -> str: ...
-
-
-class FinishedLine(NamedTuple):
-    """One finished line."""
-
-    lead: str
-    text: str = ""
-    style: str = ""  # of the leading word
 
 
 class Teller:
@@ -96,10 +68,7 @@ class Teller:
         self._calls: dict[tuple[str, str], ToolCall] = {}
         self._models: dict[tuple[str, str], str] = {}  # last shown for a step
         self._held: set[tuple[str, str]] = set()  # steps that wait for tools
-        self._fans: dict[tuple[str, str], tuple[int, int]] = {}  # items of a step, and those done
-        self._parts: dict[str, str] = {}  # the step that the execution of an item carries out
-        self._within: dict[str, str] = {}  # the item that an execution is about, "review 3"
-        self._branches: dict[tuple[str, str], tuple[str, ...]] = {}  # of a step
+        self._labels = ItemLabels()
         self._errors: dict[str, str] = {}  # last shown for an execution
         self._edits: set[int] = set()  # positions of what asked for a change of a prompt
         self._refused: dict[tuple[str, str], str] = {}  # why a step has no prompt, as last shown
@@ -107,10 +76,16 @@ class Teller:
     def tell(self, record: Recorded, event: Event) -> FinishedLine | None:
         """What to say of an event, if anything."""
         match event:
-            case KnowledgeRequest() | ContextCompile() | StepExecute() | StepDelegated():
+            case (
+                KnowledgeRequest()
+                | MemoryRequest()
+                | ContextCompile()
+                | StepExecute()
+                | StepDelegated()
+            ):
                 self._began(record, event.execution_id, event.step_id, event.attempt)
                 if isinstance(event, StepDelegated):
-                    self._delegated(event)
+                    self._labels.delegated(event)
             case ModelInvoke():
                 return self._invoked(record, event)
             case ModelSelected() | ContextCompiled() | ContextRefused():
@@ -122,12 +97,10 @@ class Teller:
                 self._calls[event.execution_id, event.call_id] = event
             case ToolReturned() | ToolFailed() | ToolDenied() | ToolEnabled():
                 return self._tool(record, event)
-            case KnowledgeRequested() if not (event.call_id or event.problem):
-                return _found(event, self._label(event))
-            case GateEvaluated() if event.outcome == "failed":
-                return FinishedLine("gate", f"{self._gate(event)} failed: {event.reason}", "red")
-            case GateEvaluated() if event.outcome == "passed":
-                return FinishedLine("gate", f"{self._gate(event)} passed", "green")
+            case KnowledgeRequested() | MemoryRequested():
+                return self._looked_up(event)
+            case GateEvaluated():
+                return self._gate(event)
             case ExecutionRefused():
                 return FinishedLine("refused", one_line(event.reason), "red")
             case EffectSettled():
@@ -145,65 +118,35 @@ class Teller:
 
     def is_many(self, execution_id: str, step_id: str) -> bool:
         """Whether a step has too many items to show the progress of each."""
-        return self._fans.get((execution_id, step_id), (0, 0))[0] > FEW
+        return self._labels.is_many(execution_id, step_id)
 
-    def _delegated(self, event: StepDelegated) -> None:
-        inside = self._within.get(event.execution_id, "")
-        if event.item:
-            branches = self._branches.get((event.execution_id, event.step_id), ())
-            known = event.item <= len(branches)
-            self._parts[event.child] = branches[event.item - 1] if known else event.step_id
-            own = self._parts[event.child] if known else f"{event.step_id} {event.item}"
-            inside = f"{own} of {inside}" if inside else own
-        if inside:
-            self._within[event.child] = inside
+    def _label(self, event: OfStep) -> str:
+        return self._labels.step(event)
 
-    def _label(self, event: _OfStep) -> str:
-        """The step of *event*, with the item that it is about where it is about one."""
-        inside = self._within.get(event.execution_id)
-        if inside is None:
-            return event.step_id
-        if event.step_id == self._parts.get(event.execution_id):
-            return inside
-        return f"{event.step_id} of {inside}"
+    def _gate(self, event: GateEvaluated) -> FinishedLine | None:
+        gate = self._labels.gate(event)
+        if event.outcome == "failed":
+            return FinishedLine("gate", f"{gate} failed: {event.reason}", "red")
+        if event.outcome == "passed":
+            return FinishedLine("gate", f"{gate} passed", "green")
+        return None
 
-    def _gate(self, event: GateEvaluated) -> str:
-        inside = self._within.get(event.execution_id)
-        return f"{event.gate} of {inside}" if inside else event.gate
-
-    def _items(self, event: StepFanned | StepItemChanged) -> FinishedLine | None:
-        where = event.execution_id, event.step_id
-        if isinstance(event, StepFanned):
-            self._fans[where] = event.items, 0
-            self._branches[where] = event.branches
-            noun = ("branch", "branches") if event.branches else ("item", "items")
-            number = many(event.items, *noun)
-            said = f"{event.step_id}: {number}, {event.at_once} at once"
-            return FinishedLine("items", said, "cyan")
-        items, done = self._fans.get(where, (0, 0))
-        told: FinishedLine | None = None
-        is_told = (
-            event.status in ("failed", "halted") and self._errors.get(event.child) == event.reason
-        )
-        if event.status in ("paused", "halted", "failed", "skipped") and not is_told:
-            branches = self._branches.get(where, ())
-            known = 0 < event.item <= len(branches)
-            name = f"branch {branches[event.item - 1]}" if known else f"item {event.item}"
-            why = one_line(event.question or event.reason)
-            style = "dim" if event.status == "skipped" else "yellow"
-            told = FinishedLine(event.status, f"{event.step_id}: {name}: {why}", style)
-        if event.status in _OVER:
-            self._fans[where] = items, done + 1
-            tenth = max(1, items // 10)
-            if told is None and items > FEW and (done + 1) % tenth == 0:
-                said = f"{event.step_id}: {done + 1:,} of {items:,} items are over"
-                return FinishedLine("items", said, "cyan")
-        return told
+    def _looked_up(self, event: KnowledgeRequested | MemoryRequested) -> FinishedLine | None:
+        if event.call_id or event.problem:
+            return None
+        if isinstance(event, KnowledgeRequested):
+            return _found(event, self._label(event))
+        found = many(len(event.nodes), "memory", "memories") if event.nodes else "nothing"
+        return FinishedLine("recalled", f"{self._label(event)}: {found}", "cyan")
 
     def _step(self, record: Recorded, event: Event) -> FinishedLine | None:
         match event:
-            case StepFanned() | StepItemChanged():
-                return self._items(event)
+            case StepFanned():
+                return self._labels.fanned(event)
+            case StepItemChanged():
+                same = self._errors.get(event.child) == event.reason
+                is_told = same and event.status in ("failed", "halted")
+                return self._labels.changed(event, is_told=is_told)
             case StepProgress():
                 return FinishedLine("at work", f"{self._label(event)}: {event.note}", "dim")
             case StepCompleted():
@@ -229,15 +172,20 @@ class Teller:
             case StepReopened():
                 why = f": {event.reason}" if event.reason else ""
                 return FinishedLine("back", f"to {self._label(event)}{why}", "yellow")
-            case StepUnclaimed():
-                return FinishedLine("waiting", f"{self._label(event)}: {nobody(event)}", "yellow")
             case _ if isinstance(event, Change):
                 return FinishedLine("changed", one_line(edit_line(edit_of(event))), "yellow")
-            case ExecutionDeferred():
-                return FinishedLine("waiting", what_is_missing(event), "yellow")
             case ExecutionIgnored():
                 said = f"{event.answer} by {event.by}, who was not asked: {event.asked} was"
                 return FinishedLine("ignored", said, "yellow")
+        return self._waits(event)
+
+    def _waits(self, event: Event) -> FinishedLine | None:
+        """What is said of a step or an execution that waits for something to come."""
+        match event:
+            case StepUnclaimed():
+                return FinishedLine("waiting", f"{self._label(event)}: {nobody(event)}", "yellow")
+            case ExecutionDeferred():
+                return FinishedLine("waiting", what_is_missing(event), "yellow")
             case ToolUnclaimed():
                 self._held.add((event.execution_id, event.step_id))
                 because = f" ({'; '.join(event.reasons)})" if event.reasons else ""
@@ -293,7 +241,7 @@ class Teller:
             return FinishedLine("model", f"{step}: {event.model}{took}: {one_line(said)}", "red")
         cost = f", {dollars(event.cost)}" if event.cost else ""
         stop = {"length": ", cut off by its limit", "refused": ", refused"}.get(event.stop, "")
-        told = f"{step}: {event.model}{took}, {counted(usage_of(event))}{cost}{stop}"
+        told = f"{step}: {event.model}{took}, {counted(usage_of_answer(event))}{cost}{stop}"
         return FinishedLine("answered", told, "green" if not stop else "yellow")
 
     def _tool(
@@ -322,39 +270,6 @@ class Teller:
         return f" ({duration((record.time_ns - asked_ns) / 1e9)})" if asked_ns else ""
 
 
-def what_is_missing(event: ExecutionDeferred) -> str:
-    """What a request waits for, and for how long."""
-    missing = ", ".join(map(absence, event.missing)) or "it lacks something"
-    return f"{event.process}: {missing}; it waits {duration(event.waits_s)} for it to come"
-
-
-def nobody(event: StepUnclaimed) -> str:
-    """What a step waits for that no worker takes."""
-    return f"no component runs {event.action}"
-
-
-def used_tool(call: ToolCall) -> str:
-    """A tool with its shortened arguments."""
-    values = [v if isinstance(v, str) else json.dumps(v) for v in call.arguments.values()]
-    return f"{one_line(call.tool)} {one_line(' '.join(values), SHORT)}".rstrip()
-
-
-def usage_of(event: ModelResponded) -> Usage:
-    """Tokens of an answer by class."""
-    return Usage(
-        input=event.input_tokens,
-        cached_read=event.cached_read_tokens,
-        cached_write=event.cached_write_tokens,
-        output=event.output_tokens,
-    )
-
-
-def one_line(text: str, most: int = LINE) -> str:
-    """The first non-empty line of *text*, cut if it is too long."""
-    line = next((" ".join(each.split()) for each in text.splitlines() if each.strip()), "")
-    return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
 def _found(event: KnowledgeRequested, step: str) -> FinishedLine:
     named = ", ".join(event.topics[:TOPICS])
     more = f" and {len(event.topics) - TOPICS} more" if len(event.topics) > TOPICS else ""
@@ -378,17 +293,3 @@ def _turn(turn: int) -> str:
 
 def _call(event: ModelInvoke | ModelResponded | ModelFailed) -> tuple[Any, ...]:
     return event.execution_id, event.step_id, event.attempt, event.turn, event.call
-
-
-def what_pausing_does(state: Execution) -> str:
-    """The line for a requested pause."""
-    if state.stage == "model":
-        return (
-            "pausing when the model has finished its answer, which is kept; Ctrl-C again ends the "
-            "command at once: the call is cancelled, and made again on resume"
-        )
-    if state.stage == "waiting":
-        return "pausing before the model is asked again; Ctrl-C again ends the command at once"
-    if state.stage == "tools":
-        return "pausing when the running tools are done; Ctrl-C again ends the command at once"
-    return "pausing when the current step is done; Ctrl-C again ends the command at once"

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
-from cortex.bus import UNDECLARED, Effect, Event, Query, Vocabulary, effect_of
+from cortex.bus import (
+    RESERVED,
+    UNDECLARED,
+    Effect,
+    Event,
+    Query,
+    Vocabulary,
+    effect_of,
+    root_of,
+)
 from cortex.bus.events import VOCABULARY, StepExecute, ToolCall
 
 from ..errors import ComponentInvalidError
@@ -57,6 +66,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     causation: int | None = None
     attempt: int = 1  # how often this event was delivered to this component
     begun: bool = False  # its effect began before: find out its outcome, do not begin it
+    subject: str | None = None  # id of whose personal data the event carries
 
     def new_id(self, n: int = 0) -> str:
         """The *n*-th id of this delivery: 16 letters and digits, the same in every replay."""
@@ -98,6 +108,11 @@ class Component:
     `recall`. Only `restore` must understand a snapshot. A component that gives no snapshot
     recalls the whole log at each start.
 
+    A component whose fold has some of its results at once, and whose routes have them, too, names
+    their classes in `folds_results`: results stand in the log behind the events that still wait for
+    it, and at each start it recalls those beyond its cursor before it handles anything. It does not
+    handle them, so that what must follow from them has to follow with them.
+
     A component that answers queries fast, from memory and without resources of its thread, sets
     `answers_at_once`: while it is idle, the asker's thread runs the query's handler, never at the
     same time as another handler of the component. That saves two thread switches.
@@ -106,10 +121,12 @@ class Component:
     has no recorded outcome: with `delivery.begun` set it finds out the outcome, and yields
     `EffectUnknown` if it cannot. Other handlers are never called again for such an effect.
 
-    A component that sets `rests` keeps no state between two events: its workers, and the component
-    with them, start with the first work, end after half a second without any, and start again with
-    new work; a process of its own and asynchronous handlers end after a minute. This applies if the
-    hub is in the same process, and the component answers no queries.
+    A component that sets `rests` has a thread only while there is work, if the hub is in the same
+    process. Workers keep no state between two events: they, and the component with them, start
+    with the first work, end after half a second without any, and start again with new work; a
+    process of its own and asynchronous handlers end after a minute. Workers that answer queries do
+    not rest. An ordered component keeps its state, but one thread after another calls its
+    handlers; one in a process of its own (`cpu`) rests in any case, and its process stays.
 
     Methods marked with `@action`, `@gate` or `@tool` are added to `serves`; then
     the component takes work, with one worker unless it sets `workers`.
@@ -124,9 +141,11 @@ class Component:
     start: ClassVar[str] = "now"
     answers_at_once: ClassVar[bool] = False  # True: askers may run its queries in their own thread
     serves: ClassVar[tuple[Serves, ...]] = ()
-    rests: ClassVar[bool] = False  # True: its workers exist only while there is work
+    rests: ClassVar[bool] = False  # True: it has threads only while there is work
     recovers: ClassVar[bool] = False  # True: finds out the outcome of an effect that began
     recalls: ClassVar[int] = 0  # version of its fold; 0: no fold. A new version drops snapshots
+    # Its own results of these classes are in its fold once it yields them.
+    folds_results: ClassVar[tuple[type[Event], ...]] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -246,8 +265,15 @@ def routes_of(component: type[Component]) -> dict[Route, str]:
     """Name of the handling method by route.
 
     Raises:
-        ComponentInvalidError: Two methods claim one route, or there is none at all.
+        ComponentInvalidError: Two methods claim one route, or there is none at all; or its name is
+            one by which the runtime and the person at it speak.
     """
+    name = component.component_name()
+    if root_of(name) in RESERVED:
+        taken = ", ".join(sorted(RESERVED))
+        raise ComponentInvalidError(
+            name, f"has a name of the runtime's own: none of {taken} may be"
+        )
     found: dict[Route, str] = {}
     for name in dir(component):
         for route in getattr(getattr(component, name), "cortex_routes", ()):

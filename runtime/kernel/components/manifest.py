@@ -4,7 +4,7 @@ import importlib
 import sys
 import tomllib
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from importlib.machinery import ModuleSpec
 from inspect import Parameter, signature
@@ -192,3 +192,19 @@ def _parameters(component: type[Component]) -> Sequence[tuple[str, Parameter]]:
     if component.__init__ is object.__init__:
         return ()
     return list(signature(component).parameters.items())
+
+
+def entry_of(component: "str | Entry | type[Component] | Callable[..., Any]") -> Entry:
+    """The manifest entry of *component*."""
+    if isinstance(component, Entry):
+        return component
+    if isinstance(component, str):
+        return Entry(component)
+    return Entry(f"{component.__module__}:{component.__qualname__}")
+
+
+def class_of(
+    component: "str | Entry | type[Component] | Callable[..., Any]", load: Callable[[str], Any]
+) -> Any:
+    """The class that *component* is, is decorated as, or names by import string."""
+    return component_of(component) or load(entry_of(component).component)

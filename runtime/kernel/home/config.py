@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cortex.bus import Effect, Limits
+from cortex.runtime.cache import CacheConfig
 from cortex.runtime.knowledge import KnowledgeConfig
 from cortex.runtime.models import ModelConfigError, ModelsConfig
 from cortex.runtime.tools import ToolsConfig
@@ -41,6 +42,7 @@ class Budgets(Struct, frozen=True, forbid_unknown_fields=True):
 
     persona: Annotated[Tokens | None, Meta(description="the role of the model")] = None
     instructions: Annotated[Tokens | None, Meta(description="instructions for every step")] = None
+    directives: Annotated[Tokens | None, Meta(description="what people laid down")] = None
     tools: Annotated[Tokens | None, Meta(description="tools that the model may call")] = None
     knowledge: Annotated[Tokens | None, Meta(description="knowledge and evidence")] = None
     memory: Annotated[Tokens | None, Meta(description="memory and summaries")] = None
@@ -184,6 +186,64 @@ class ComponentConfig(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}
 
 
+class GcConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """When memory is collected, and what may go."""
+
+    every_hours: Annotated[
+        float,
+        Meta(ge=0, le=87_600, description="hours between two collections; 0: only by hand"),
+    ] = 24.0
+    superseded_days: Annotated[
+        float, Meta(ge=0, description="how long older versions of a memory stay, at least")
+    ] = 90.0
+    versions: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1_000_000,
+            description="older versions of a memory that stay, whatever their age",
+        ),
+    ] = 3
+    half_life_days: Annotated[
+        float,
+        Meta(gt=0, description="in which the strength of an unused observation or outcome halves"),
+    ] = 30.0
+    package_days: Annotated[
+        float, Meta(ge=0, description="how long a package stays that no prompt has, at least")
+    ] = 90.0
+
+
+class MemoryConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """How memory is kept."""
+
+    consolidate_hours: Annotated[
+        float,
+        Meta(ge=0, le=87_600, description="hours between two consolidations; 0: only by hand"),
+    ] = 24.0
+    packages_hours: Annotated[
+        float,
+        Meta(ge=0, le=87_600, description="hours between two suggestions of packages; 0: none"),
+    ] = 24.0
+    reword_most: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1_000,
+            description="summaries that a model puts into fewer words after a consolidation; 0: "
+            "no model is asked",
+        ),
+    ] = 0
+
+
+class DirectivesConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """How directives are read."""
+
+    profile: Annotated[
+        Literal["seed", "dialogue", "strict"],
+        Meta(description="which sentences lay something down, where a request names no profile"),
+    ] = "dialogue"
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """All settings of a home."""
 
@@ -208,8 +268,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     handlers: HandlersConfig = HandlersConfig()
     programs: ProgramsConfig = ProgramsConfig()
     processes: ProcessesConfig = ProcessesConfig()
+    cache: CacheConfig = CacheConfig()
     archive: ArchiveConfig = ArchiveConfig()
     audit: AuditConfig = AuditConfig()
+    gc: GcConfig = GcConfig()
+    memory: MemoryConfig = MemoryConfig()
+    directives: DirectivesConfig = DirectivesConfig()
     logs: LogsConfig = LogsConfig()
     limits: Limits = Limits()
     components: Annotated[

@@ -193,6 +193,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "projections.db"
 
     @property
+    def cache_path(self) -> Path:
+        """Artefacts that can be made again; may be deleted at any time, as can `cold`."""
+        return self.path / "cache.db"
+
+    @property
     def processes(self) -> Path:
         """The user's own processes."""
         return self.path / "processes"

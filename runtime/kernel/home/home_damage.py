@@ -11,12 +11,13 @@ from cortex.runtime.access.trust import UNFINISHED
 from ..errors import HomeError
 
 LOG, LOG_LOCK, WAL = "log.db", "log.db.lock", "log.db-wal"
-DERIVED = ("projections.db", "snapshots.db")  # rebuilt from the log
+DERIVED = ("projections.db", "memory.db", "snapshots.db")  # rebuilt from the log
 FILES = (LOG, LOG_LOCK, *DERIVED, "projections.db.lock", "config.toml", "version")
 FOLDERS = ("archive", "blobs", "keys", "knowledge", "plugins", "processes")
 SIGNS = ("config.toml", "version", LOG)  # every home has at least one of these
 CODE_AND_KEYS = ("config.toml", "keys", "plugins", "processes", "skills")
 LOOKED_AT = 5_000  # files checked in each folder
+IMPORTING = ".importing"  # behind the name of a home: the folder in which an import makes its log
 HEADER_BYTES = 4_096  # size of a database without tables
 WAL_HEADER_BYTES = 32
 
@@ -92,6 +93,10 @@ def _refuse_lost_log(home: Path) -> None:
     traces = [name for name in DERIVED if _size(home / name)]
     if any((home / "blobs").glob("??/*")):
         traces.append("blobs")
+    if traces == ["blobs"] and (home.with_name(home.name + IMPORTING) / LOG).exists():
+        raise HomeError(
+            str(log), "is not there yet: an import into this home was cut short; import again"
+        )
     if traces:
         raise HomeError(
             str(log),

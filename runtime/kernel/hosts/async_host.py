@@ -14,7 +14,17 @@ from cortex.bus.events import StepFailed
 from ..components.component import AsyncComponent, Delivery
 from ..errors import ComponentInvalidError
 from .detail import Detail, Handling, bind_when_imported
-from .host import NOTHING, Effects, Gathered, Outcome, handlers_of, told, trace_of
+from .host import (
+    NOTHING,
+    Effects,
+    Gathered,
+    Outcome,
+    delivery_of,
+    handler_for,
+    handlers_of,
+    told,
+    trace_of,
+)
 
 GRACE_S = 3.0  # time for a handler to report its own timeout
 FLUSH_S = 0.01  # ephemeral events of all handlers are sent together
@@ -225,21 +235,11 @@ class AsyncHost:
     async def _gathered(
         self, record: Recorded, event: Event, attempt: int, *, begun: bool
     ) -> Effects:
-        handler = self._handlers.get((record.topic, record.key))
-        handler = handler or self._handlers.get((record.topic, None))
+        handler = handler_for(self._handlers, record)
         gathered = Gathered(record, self._vocabulary, self._later)
         if handler is not None:
             self._note(event, record.position)
-            delivery = Delivery(
-                record.position,
-                record.time_ns,
-                self._name,
-                record.source,
-                record.correlation,
-                record.causation,
-                attempt,
-                begun,
-            )
+            delivery = delivery_of(record, self._name, attempt, begun=begun)
             async with asyncio.timeout(_bound_s(event)):
                 async for output in handler(event, delivery):
                     gathered.take(output)

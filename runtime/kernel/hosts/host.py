@@ -1,9 +1,9 @@
 """Where a component's handlers run: in this thread, or in a spawned process (see `spawned`)."""
 
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -31,6 +31,8 @@ from ..components.component import (
 )
 from ..errors import ComponentInvalidError
 from .detail import Detail, Handling, bind_when_imported
+
+Found = TypeVar("Found")
 
 
 class Effects(msgspec.Struct, frozen=True, array_like=True):
@@ -182,8 +184,8 @@ class LocalHost:
         """Fold events that were handled before this start."""
         component = self._component
         for record in records:
-            if component is not None and self._handler(record) is not None:
-                component.recall(self._vocabulary.read(record), self._delivery(record, 1))
+            if component is not None and handler_for(self._handlers, record) is not None:
+                component.recall(self._vocabulary.read(record), delivery_of(record, self._name, 1))
 
     def restore(self, snapshot: bytes) -> None:
         """Restore an earlier fold."""
@@ -211,10 +213,10 @@ class LocalHost:
         """Do nothing: a thread cannot be killed; a component that must be killable sets `cpu`."""
 
     def _handle(self, record: Recorded, attempt: int, *, begun: bool) -> Effects:
-        handler = self._handler(record)
+        handler = handler_for(self._handlers, record)
         if handler is None:
             return NOTHING
-        delivery = self._delivery(record, attempt, begun=begun)
+        delivery = delivery_of(record, self._name, attempt, begun=begun)
         event = self._vocabulary.read(record)
         with Handling(self._name, record, event):
             if self._detail is None:
@@ -235,21 +237,26 @@ class LocalHost:
             gathered.take(output)
         return gathered.effects()
 
-    def _handler(self, record: Recorded) -> Handler | None:
-        found = self._handlers.get((record.topic, record.key))
-        return found if found is not None else self._handlers.get((record.topic, None))
 
-    def _delivery(self, record: Recorded, attempt: int, *, begun: bool = False) -> Delivery:
-        return Delivery(
-            record.position,
-            record.time_ns,
-            self._name,
-            record.source,
-            record.correlation,
-            record.causation,
-            attempt,
-            begun,
-        )
+def handler_for(handlers: Mapping[tuple[str, str | None], Found], record: Recorded) -> Found | None:
+    """The handler of a record's topic and key, or else of its topic; None if there is none."""
+    found = handlers.get((record.topic, record.key))
+    return found if found is not None else handlers.get((record.topic, None))
+
+
+def delivery_of(record: Recorded, name: str, attempt: int, *, begun: bool = False) -> Delivery:
+    """What the component *name* is given beside the event of *record*."""
+    return Delivery(
+        record.position,
+        record.time_ns,
+        name,
+        record.source,
+        record.correlation,
+        record.causation,
+        attempt,
+        begun,
+        record.subject,
+    )
 
 
 class Gathered:

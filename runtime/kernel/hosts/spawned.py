@@ -87,18 +87,22 @@ class SpawnedHost:
         self._before: list[Ask] = []  # frames for the process once it has started
         self._kept_bytes = 0  # of the events among them
         self._turn = threading.Lock()  # one exchange at a time on the pipe
+        self._abandoned = False
 
     def start(self) -> None:
         """Do nothing yet: the process is spawned with its first work.
 
         A kept process that ended meanwhile is forgotten: it had no event, so none failed.
         """
+        self._abandoned = False
         if self._process is not None and self._process.has_ended():
             self.stop()
 
     def _spawn(self) -> ChildProcess:
         process = self._process = ChildProcess(CHILD, os.environ)
         try:
+            if self._abandoned:  # while it was being started: whoever abandoned it saw none
+                raise ChildDiedError(self._name, None)
             for frame in (self._born, *self._before):
                 self._exchange_with(process, frame)
         except BaseException:
@@ -179,7 +183,8 @@ class SpawnedHost:
         return self._process is not None
 
     def abandon(self) -> None:
-        """Kill the process; its leases lapse."""
+        """Kill the process, also one that is just being started; its leases lapse."""
+        self._abandoned = True
         process = self._process
         if process is not None:
             process.kill()

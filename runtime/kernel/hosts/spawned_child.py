@@ -1,5 +1,6 @@
 """The child's side of a spawned component; `spawned` describes the frames."""
 
+import gc
 import os
 import sys
 from typing import Any
@@ -31,8 +32,13 @@ def _serve_all(parent: Parent) -> None:
     if first is None:
         return
     host = _born(msgspec.msgpack.decode(first, type=Born), parent)
+    settled = False  # whether it has worked: what it needs, it has imported and loaded by then
     while host is not None and (data := parent.receive()):
-        parent.send(_serve(host, msgspec.msgpack.decode(data, type=Ask)))
+        ask = msgspec.msgpack.decode(data, type=Ask)
+        parent.send(_serve(host, ask))
+        if not settled and ask.do in ("handle", "answer"):
+            settled = True
+            gc.freeze()  # no collection looks at the modules and the fold again
     if host is not None:
         host.stop()
 

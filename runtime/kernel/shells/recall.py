@@ -3,7 +3,7 @@
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +15,8 @@ from cortex.runtime.log import create_private
 
 from ..hosts.host import Host
 
-EVERY = 10_000  # positions between two snapshots of a busy component
+EVERY = 10_000  # positions between two snapshots of a busy component, at least
+STATE_BYTES = 512  # of a state, for which it waits one position more: a large one takes its time
 LOADING = 100_000  # positions recalled between two snapshots: bounds the cost of a kill
 BUSY_S = 5.0  # how long to wait for a locked file
 PAGE = 1_024
@@ -148,28 +149,42 @@ class Recall:
         log: Log,
         snapshots: Snapshots,
         ends: Callable[[], bool] = lambda: False,
+        *,
+        results: Collection[str] = (),
     ) -> None:
         self._name, self._version = name, version
         self._seen, self._host, self._log, self._snapshots = seen, host, log, snapshots
+        self.results = frozenset(results)  # topics of what it publishes and has in its fold at once
         self._ends = ends  # whether the component must end; checked between two pages
-        self._saved = 0
+        self._saved, self._every = 0, EVERY
         self._at: int | None = None  # the fold contains exactly the events up to here; None: unsure
         self._state = b""  # the state that it was restored from
         self._tail: list[bytes] | None = []  # all records after that; None: too many, or unknown
         self._tail_bytes = 0
 
-    def load(self, cursor: int) -> None:
-        """Bring the fold to *cursor*.
+    def load(self, cursor: int, head: int = 0) -> int:
+        """Bring the fold to *cursor*; with its own results that stand in the log up to *head*.
+
+        Returns:
+            The position up to which its results are in the fold.
 
         Raises:
             Ending: The component must end; its progress is stored.
         """
         if not self._version:
-            return
+            return cursor
         after = self._restore(cursor)
         with _LONG_WAY if cursor - after >= LOADING else contextlib.nullcontext():
             self._load(after, cursor)
         self.arrive(cursor)
+        if not self.results or head <= cursor:
+            return cursor
+        self._load_results(cursor, head)
+        return head
+
+    def is_result(self, record: Recorded) -> bool:
+        """Whether the fold had *record* as soon as the component published it."""
+        return record.source == self._name and record.topic in self.results
 
     def leave(self) -> None:
         """Note that events are being handled: no snapshot is allowed until they are committed."""
@@ -179,7 +194,7 @@ class Recall:
     def arrive(self, cursor: int) -> None:
         """Note that everything up to *cursor* is handled and committed."""
         self._at = cursor
-        if self._version and cursor - self._saved >= EVERY:
+        if self._version and cursor - self._saved >= self._every:
             self.save()
 
     def save(self) -> None:
@@ -201,6 +216,7 @@ class Recall:
             self._name, self._version, StoredSnapshot(self._at, leaf, state, tuple(tail))
         )
         self._saved = self._at
+        self._every = _positions_until_next(state)
 
     def _load(self, after: int, cursor: int) -> None:
         while after < cursor:
@@ -219,6 +235,18 @@ class Recall:
             if after - self._saved >= LOADING:
                 self.save()
 
+    def _load_results(self, after: int, head: int) -> None:
+        # What follows from events up to the cursor was committed with it, and stands behind those
+        # that are to be handled next: they are handled with what was decided before them.
+        while after < head:
+            if self._ends():
+                raise Ending
+            page = self._log.read(after, PAGE, PAGE_BYTES)
+            if not page:
+                return
+            after = decode(page[-1]).position
+            self._recall(page, lambda r: self.is_result(r) and r.position <= head)
+
     def _restore(self, cursor: int) -> int:
         """Restore the snapshot, if it is one of this log; returns the position that it covers."""
         kept = self._snapshots.get(self._name, self._version)
@@ -230,14 +258,16 @@ class Recall:
             self._state = kept.state
             self._host.restore(kept.state)
         self._recall(kept.tail)
-        self._saved = kept.position
+        self._saved, self._every = kept.position, _positions_until_next(kept.state)
         return kept.position
 
-    def _recall(self, page: Sequence[bytes]) -> None:
+    def _recall(
+        self, page: Sequence[bytes], wanted: Callable[[Recorded], bool] = lambda _: True
+    ) -> None:
         found: list[Recorded] = []
         for data in page:
             record = decode(data)
-            if self._seen.matches(record.topic, record.key):
+            if self._seen.matches(record.topic, record.key) and wanted(record):
                 found.append(record)
                 self._remember(data)
         self._host.recall(found)
@@ -248,6 +278,11 @@ class Recall:
             self._tail_bytes += len(data)
             if self._tail_bytes > TAIL_BYTES:
                 self._tail = None
+
+
+def _positions_until_next(state: bytes) -> int:
+    """So that the share of the time that goes into snapshots does not grow with the state."""
+    return min(max(EVERY, len(state) // STATE_BYTES), LOADING)
 
 
 def _layout(db: sqlite3.Connection) -> int:

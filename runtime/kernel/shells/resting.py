@@ -1,19 +1,74 @@
-"""Resting shells: a component that only takes work needs no thread while there is none.
+"""Resting shells: a component needs no thread while it has nothing to do.
 
 A thread is quick to start, so it ends soon. A child process or a connection is not: it is kept
-longer.
+longer. An ordered component keeps what it knows, and goes on in another thread.
 """
 
 import contextlib
 import threading
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from cortex.bus import Claim, Claimed, CortexError, HubPort
 
 from ..hosts.host import Host
+from .feed import Program
 
 REST_NS = 500_000_000  # a shell's thread ends after this long without work
 KEEP_NS = 60_000_000_000  # a child process or a connection ends after this
+
+
+class Pulse(msgspec.Struct):
+    """The state of a shell that other threads may read and set without its mailbox."""
+
+    busy_since_ns: int = 0  # by the hub's steady clock; 0 while it waits
+    rung: bool = False  # a `Wake` is in the mailbox
+    abandoned: bool = False  # another shell does its work now: end as soon as possible
+    ending: bool = False  # a `Stop` is in the mailbox: begin nothing long
+    dormant: bool = False  # it has no thread, and has to be resumed
+
+
+class Dormant:
+    """Keeps the program and the host of an ordered component that has no thread.
+
+    Args:
+        resume: Starts the component's shell; returns at once.
+    """
+
+    def __init__(self, resume: Callable[[], object]) -> None:
+        self._resume = resume
+        self._lock = threading.Lock()
+        self._kept: tuple[Program, Host] | None = None
+        self._resuming = self._ended = False
+
+    def keep(self, program: Program, host: Host, pulse: Pulse) -> bool:
+        """Keep both until the next wakeup; False if one has come already."""
+        with self._lock:
+            pulse.dormant = True  # before the look: who rings sets `rung`, and then looks at this
+            if pulse.rung or self._ended:
+                pulse.dormant = False
+                return False
+            self._kept, self._resuming = (program, host), False
+            return True
+
+    def wake(self) -> None:
+        """Resume the component if it has no thread. Returns at once, on any thread."""
+        with self._lock:
+            if self._kept is not None and not self._resuming and not self._ended:
+                self._resuming = True
+                self._resume()
+
+    def take(self) -> tuple[Program, Host] | None:
+        """Take what is kept; None if nothing is."""
+        with self._lock:
+            kept, self._kept = self._kept, None
+        return kept
+
+    def end(self) -> None:
+        """Keep and resume nothing any more."""
+        with self._lock:
+            self._ended = True
 
 
 class Resting:

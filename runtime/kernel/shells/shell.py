@@ -13,6 +13,7 @@ steps would be no faster.
 import contextlib
 import traceback
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ from cortex.bus import (
     Request,
     Subscribed,
     UnansweredError,
+    root_of,
 )
 
 from ..hosts.host import Host, told, trace_of
@@ -37,6 +39,7 @@ from ..hosts.spawned import ChildDiedError
 from .feed import Flush, Idle, Pause, Program, Quiet, Step
 from .leases import Leases
 from .recall import Ending, Rest
+from .resting import Dormant, Pulse
 
 ROUNDS = 16  # requests in a row before the mailbox gets a turn, so that calls do not starve
 
@@ -78,15 +81,6 @@ class Hooks(msgspec.Struct, frozen=True):
     is_news: Callable[[str], bool]  # whether the component's last failure had another traceback
 
 
-class Pulse(msgspec.Struct):
-    """The state of a shell that other threads may read and set without its mailbox."""
-
-    busy_since_ns: int = 0  # by the hub's steady clock; 0 while it waits
-    rung: bool = False  # a `Wake` is in the mailbox
-    abandoned: bool = False  # another shell does its work now: end as soon as possible
-    ending: bool = False  # a `Stop` is in the mailbox: begin nothing long
-
-
 class Shell(pykka.ThreadingActor):
     """Runs one host; see the module's docstring."""
 
@@ -101,33 +95,55 @@ class Shell(pykka.ThreadingActor):
         hooks: Hooks,
         leases: Leases,
         pulse: Pulse,
+        dormant: Dormant | None = None,
+        *,
+        resumed: bool = False,
     ) -> None:
         super().__init__()
         self._label = label  # "TestsPass" or, for several workers, "TestsPass/2"
-        self._source = label.partition("/")[0]  # all workers of a component publish under one name
+        self._source = root_of(label)  # all workers of a component publish under one name
         self._hub = hub
         self._host = host
         self._program = program
         self._hooks = hooks
         self._leases = leases
         self._pulse = pulse
+        self._dormant = dormant  # keeps program and host while there is no thread; None: never
+        self._resumed = resumed  # the program is one that it has kept
         self._answers: Sequence[Answer] | None = None  # what the generator waits for
-        self._rests: Idle | Pause | None = None  # what the generator yielded, if it is idle
+        # What the generator yielded, if it is idle.
+        self._rests: Idle | Pause | None = Idle() if resumed else None
         self._until_ns: int | None = None  # when that ends by itself
         self._alarm_ns: int | None = None  # the time of its alarm at the hub
         self._ended = False  # the rest of the mailbox is too late
+        self._stopped = False  # its host is, or is kept for another shell
 
     def on_start(self) -> None:
         """Start the component on this thread; reports success or failure."""
         try:
-            self._host.start()
+            if not self._resumed:
+                self._host.start()
         except BaseException as error:  # noqa: BLE001  # a failing on_start still gives a ref
             self._fail(error)
             return
         if self._program is None:
             self._host.share()
+        if self._program is None or self._resumed:
             self._hooks.started()
         self._wake()
+
+    def on_stop(self) -> None:
+        """Stop the host, whoever has stopped the actor."""
+        self._stop_host()
+
+    def on_failure(  # the names are pykka's
+        self,
+        exception_type: type[BaseException] | None,  # as above
+        exception_value: BaseException | None,  # as above
+        traceback: TracebackType | None,  # as above
+    ) -> None:
+        """Stop the host, after an error of the shell itself."""
+        self._stop_host()
 
     def on_receive(self, message: object) -> Any:
         """Handle a message of the mailbox; never raises."""
@@ -178,22 +194,20 @@ class Shell(pykka.ThreadingActor):
 
     def _flush(self) -> None:
         """Let an idle generator commit what it has postponed."""
-        program = self._program
-        if program is None or not isinstance(self._rests, Idle):
-            return
-        with contextlib.suppress(StopIteration, Flush):
-            step = program.throw(Flush)
-            while not isinstance(step, Idle | Pause):
-                step = program.send(self._submit(step))
+        if self._program is not None and isinstance(self._rests, Idle):
+            flush(self._program, self._submit)
 
     def _next(self, program: Program) -> Step:
         rests, until_ns, answers = self._rests, self._until_ns, self._answers
         self._rests = self._until_ns = self._answers = None
-        if isinstance(rests, Idle) and until_ns is not None and self._hub.steady_ns() >= until_ns:
+        if isinstance(rests, Idle) and rests.needs_thread and self._is_over(until_ns):
             return program.throw(Quiet)
         if rests is not None:
             return program.send(())
         return next(program) if answers is None else program.send(answers)
+
+    def _is_over(self, until_ns: int | None) -> bool:
+        return until_ns is not None and self._hub.steady_ns() >= until_ns
 
     def _submit(self, step: Sequence[Request]) -> Sequence[Answer]:
         self._leases.let_go(step)
@@ -226,38 +240,67 @@ class Shell(pykka.ThreadingActor):
             return
         if self._hub.steady_ns() < self._until_ns:
             self._set_alarm(self._until_ns)
+        elif isinstance(self._rests, Idle) and not self._rests.needs_thread:
+            self._sleep(self._program)
         else:
             self._drive(self._program)
+
+    def _sleep(self, program: Program) -> None:
+        """End the thread; the program goes on in another one, once there is something to do."""
+        if self._dormant is not None and self._dormant.keep(program, self._host, self._pulse):
+            self._ended = self._stopped = True
+            self.stop()
+            self._hooks.rested()
 
     def _tell(self, message: Rung) -> None:
         with contextlib.suppress(pykka.ActorDeadError):
             self.actor_ref.tell(message)
 
     def _fail(self, error: BaseException) -> None:
-        if not isinstance(error, HubClosedError):
-            trace = "" if isinstance(error, CortexError) else trace_of(error)
-            # No `exc_info`: without a configuration structlog would print every local of
-            # every frame, including secrets, and take longer than the restart.
-            log.warning(
-                "component_failed",
-                component=self._label,
-                error=told(error),
-                where=_where(error),
-                **({"exception": trace} if trace and self._hooks.is_news(trace) else {}),
-            )
-            self._hooks.failed(told(error))
-        self._end()
+        try:
+            if not isinstance(error, HubClosedError):
+                self._report(error)
+        finally:  # a line that cannot be written keeps no process running
+            self._end()
+
+    def _report(self, error: BaseException) -> None:
+        trace = "" if isinstance(error, CortexError) else trace_of(error)
+        # No `exc_info`: without a configuration structlog would print every local of every frame,
+        # including secrets, and take longer than the restart.
+        log.warning(
+            "component_failed",
+            component=self._label,
+            error=told(error),
+            where=_where(error),
+            **({"exception": trace} if trace and self._hooks.is_news(trace) else {}),
+        )
+        self._hooks.failed(told(error))
 
     def _end(self, *, rests: bool = False) -> None:
         self._ended = True
         if not self._pulse.abandoned:
             self._leases.drop(self._label, give_back=True)
+        if rests and self._host.is_kept():
+            self._stopped = True
+        self._stop_host()
+        self.stop()
+
+    def _stop_host(self) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
         try:
-            if not (rests and self._host.is_kept()):
-                self._host.stop()
+            self._host.stop()
         except Exception as error:  # noqa: BLE001  # it is ending anyway
             log.warning("component_stop_failed", component=self._label, error=str(error))
-        self.stop()
+
+
+def flush(program: Program, submit: Callable[[Sequence[Request]], Sequence[Answer]]) -> None:
+    """Let an idle generator commit what it has postponed."""
+    with contextlib.suppress(StopIteration, Flush):
+        step = program.throw(Flush)
+        while not isinstance(step, Idle | Pause):
+            step = program.send(submit(step))
 
 
 def _where(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from cortex.runtime.kernel import duration, many
 from cortex.runtime.models import Inferred, dollars
 
-from .. import Diff, Find, LinkedStep, said_needs
+from .. import Diff, Find, LinkedStep, Remembered, said_needs
 
 CONDITION = "when"  # the key whose references need no `${...}`
 _BINDS = {"or": 0, "and": 1, "not": 2, "compare": 3, "ref": 4, "constant": 4}
@@ -116,6 +116,8 @@ def demands_of(step: LinkedStep, inferred: Inferred = NOTHING) -> Iterator[tuple
         yield "inferred", needs_line(inferred.needs, inferred.reasons)
     if step.find is not UNSET:
         yield "find", ", ".join(_find(step.find))
+    if step.memory is not UNSET:
+        yield "memory", ", ".join(_memory(step.memory))
     if step.persona is not UNSET:
         yield "persona", " ".join(step.persona.split())
     if step.instructions is not UNSET:
@@ -160,6 +162,16 @@ def _find(find: Find) -> Iterator[str]:
     yield many(find.passages, "passage")
     if find.tokens is not None:
         yield many(find.tokens, "token")
+
+
+def _memory(memory: Remembered) -> Iterator[str]:
+    for text in memory.texts:
+        yield f'"{as_written(msgspec.to_builtins(text))}"'
+    yield many(memory.nodes, "memory", "memories")
+    if memory.history:
+        yield "with what was replaced"
+    if memory.tokens is not None:
+        yield many(memory.tokens, "token")
 
 
 def _budget(step: LinkedStep) -> Iterator[str]:

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from cortex.runtime.registry import Symbols
 
-from ..diagnostics.diagnostics import errors_of
-from ..diagnostics.suggest import did_you_mean
+from ..diagnostics.diagnostics import did_you_mean, errors_of
 from ..executable.linked import LinkedInterface, LinkedProcess
 from ..linker.bind import check_interface
 from ..linker.interfaces import check_contract, link_interface

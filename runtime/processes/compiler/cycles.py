@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from heapq import nsmallest
 
-from ..diagnostics.suggest import did_you_mean
+from ..diagnostics.diagnostics import did_you_mean
 from ..linker.units import Unit, process_definition
 from ..syntax.definitions import ProcessDefinition
 from ..syntax.nodes import Reporter

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..linker.fans import AT_ONCE, FAILURES, MOST_AT_ONCE, fan_of, flattened, read_list
-from ..linker.find import FIND
+from ..linker.prompt_inputs import FIND, MEMORY
 from ..syntax.definitions import (
     FieldDefinition,
     Inherit,
@@ -133,6 +133,11 @@ STEP = MapForm(
             FIND,
             "what is looked for in all knowledge before the step's prompt is compiled; nothing "
             "unless given",
+        ),
+        "memory": Key(
+            MEMORY,
+            "what is looked for in memory before the step's prompt is compiled; nothing unless "
+            "given",
         ),
         "carry": Key(
             ListOf(OneOf(read_carry, (Text().schema,)), or_one=True),

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from cortex.runtime.registry import digest_of
 
-from ..diagnostics.diagnostics import Diagnostic, SourceSpan
-from ..diagnostics.suggest import did_you_mean
+from ..diagnostics.diagnostics import Diagnostic, SourceSpan, did_you_mean
 from ..syntax.definitions import Definition
 from ..syntax.documents import read_documents
 from ..syntax.nodes import MappingNode, Node, Reporter, ScalarNode, line_of

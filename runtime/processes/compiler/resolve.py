@@ -11,8 +11,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from ..diagnostics.diagnostics import TextEdit
-from ..diagnostics.suggest import did_you_mean, listed
+from ..diagnostics.diagnostics import TextEdit, did_you_mean, listed
 from ..linker.fans import report_branch
 from ..syntax.definitions import (
     FieldDefinition,

@@ -101,9 +101,9 @@ PROCESS: tuple[DiagnosticRule, ...] = (
     ),
     DiagnosticRule(
         "P215",
-        "find without a model",
-        "The result of `find:` goes into the prompt of its step. A step that asks no model has "
-        "no prompt.",
+        "search without a model",
+        "What `find:` and `memory:` bring goes into the prompt of their step. A step that asks no "
+        "model has no prompt.",
         "move it to a step that asks a model, or remove the key",
         "warning",
     ),

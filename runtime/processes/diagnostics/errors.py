@@ -1,6 +1,6 @@
 """The errors of processes, for callers that want an exception.
 
-ProcessError                 any of these
+CortexError
 ├── ProcessLoadError         the source is wrong, or a name in it is unknown
 ├── MissingValueError        a reference inside a text has no value when the text is made
 └── SettlementError          a report about an effect does not fit the question
@@ -13,11 +13,7 @@ from cortex.bus import CortexError, with_fields
 from .diagnostics import Diagnostic
 
 
-class ProcessError(CortexError):
-    """Something is wrong with a process."""
-
-
-class ProcessLoadError(ProcessError, ValueError):
+class ProcessLoadError(CortexError, ValueError):
     """The source of a process does not parse, validate, inherit or link."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
@@ -29,7 +25,7 @@ class ProcessLoadError(ProcessError, ValueError):
 
 
 @with_fields
-class MissingValueError(ProcessError, LookupError):
+class MissingValueError(CortexError, LookupError):
     """A text refers to a value that the execution does not have."""
 
     reference: str
@@ -41,7 +37,7 @@ class MissingValueError(ProcessError, LookupError):
 
 
 @with_fields
-class SettlementError(ProcessError, ValueError):
+class SettlementError(CortexError, ValueError):
     """What is said of an effect of unknown outcome does not fit what is asked."""
 
     problem: str

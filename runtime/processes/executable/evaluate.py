@@ -21,7 +21,7 @@ from ..diagnostics.errors import MissingValueError
 from .expressions import And, Compare, Constant, Expression, ListOf, MapOf, Not, Or, Ref, Template
 
 
-class Scope(Struct, frozen=True, kw_only=True):
+class EvaluationScope(Struct, frozen=True, kw_only=True):
     """What an execution knows when an expression is evaluated."""
 
     inputs: Mapping[str, Any] = {}
@@ -31,7 +31,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     named: Mapping[str, Any] = {}  # the item of a list, by the name that its step gives it
 
 
-def evaluate(expression: Expression, scope: Scope) -> Any:
+def evaluate(expression: Expression, scope: EvaluationScope) -> Any:
     """Return the value of *expression* in *scope*."""
     match expression:
         case Constant(value):
@@ -48,7 +48,7 @@ def evaluate(expression: Expression, scope: Scope) -> Any:
             return _OPERATORS[operator](evaluate(left, scope), evaluate(right, scope))
 
 
-def fill(template: Template, scope: Scope) -> Any:
+def fill(template: Template, scope: EvaluationScope) -> Any:
     """Return *template* with every reference replaced by its value.
 
     Raises:
@@ -67,7 +67,7 @@ def fill(template: Template, scope: Scope) -> Any:
             return "".join(_written(part, scope) for part in template.parts)
 
 
-def look_up(path: tuple[str, ...], scope: Scope) -> Any:
+def look_up(path: tuple[str, ...], scope: EvaluationScope) -> Any:
     """Return the value that *path* names, or None if there is none."""
     root, *rest = path
     value: Any
@@ -88,7 +88,7 @@ def look_up(path: tuple[str, ...], scope: Scope) -> Any:
     return value
 
 
-def _written(part: Constant | Ref, scope: Scope) -> str:
+def _written(part: Constant | Ref, scope: EvaluationScope) -> str:
     if isinstance(part, Constant):
         return str(part.value)
     value = look_up(part.path, scope)

@@ -173,6 +173,15 @@ class Find(Struct, gc=False, frozen=True, kw_only=True):
     tokens: int | None = None  # of them at most; None: what is usual
 
 
+class Remembered(Struct, gc=False, frozen=True, kw_only=True):
+    """What is looked for in memory before this step's prompt is compiled."""
+
+    texts: tuple[Template, ...]  # each finds its own; the best of all are shown
+    history: bool = False  # whether what was replaced is shown, too
+    nodes: int = 20  # at most
+    tokens: int | None = None  # of them at most; None: what is usual
+
+
 class Carry(Struct, gc=False, frozen=True, kw_only=True):
     """What this step's context shows of an earlier one."""
 
@@ -276,6 +285,7 @@ class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     gates: tuple[LinkedGate, ...] = ()  # evaluated in order before the step
     knowledge: tuple[LinkedTopic, ...] = ()  # what its context is made from; already scoped
     find: Find | UnsetType = UNSET  # left out of the linked form where it is not used
+    memory: Remembered | UnsetType = UNSET  # likewise
     carry: tuple[Carry, ...] = ()
     strategy: str | UnsetType = UNSET  # of its prompts; left out if the step has none
     # What the process and the step lay down for its prompts; left out where they say nothing.

@@ -70,6 +70,7 @@ def seen_by(step: LinkedStep) -> tuple[tuple[str, ...], ...]:
     """
     templates: list[Template] = [step.parameters, *(gate.parameters for gate in step.gates)]
     templates += step.find.texts if step.find is not UNSET else ()
+    templates += step.memory.texts if step.memory is not UNSET else ()
     if step.goal is not UNSET:
         gates = [*step.goal.check, *(gate for each in step.goal.grants for gate in each.gates)]
         templates += [step.goal.text, *(gate.parameters for gate in gates)]

@@ -51,7 +51,8 @@ def sources_of(step: LinkedStep) -> tuple[str, ...]:
         over = () if step.fan.over is UNSET else tuple(refs(step.fan.over))
         named += [*step.fan.branches, *(path[1] for path in over if path[0] == "steps")]
     found = step.find.texts if step.find is not UNSET else ()
-    for template in (step.parameters, *found):
+    asked = step.memory.texts if step.memory is not UNSET else ()
+    for template in (step.parameters, *found, *asked):
         named += [path[1] for path in refs(template) if path[0] == "steps" and len(path) > 1]
     return tuple(dict.fromkeys(named))
 

@@ -7,8 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from cortex.runtime.registry import ActionSpec, GateSpec
 
-from ..diagnostics.diagnostics import TextEdit
-from ..diagnostics.suggest import did_you_mean, nearest
+from ..diagnostics.diagnostics import TextEdit, did_you_mean, nearest
 from ..executable.linked import (
     LinkedAction,
     LinkedChild,

@@ -6,7 +6,7 @@ takes nothing that it does not need, nothing from a trigger, and no words of a c
 a post would choose them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -66,16 +66,11 @@ def bound_parameters(
         offers: Names that a trigger of the process may give; None for any.
         reporter: Receives ambiguous bindings.
     """
-    given = definition.parameters.node if definition.parameters else None
-    written = set(given.entries) if isinstance(given, MappingNode) else set()
-    all_of_them = given is None and (spec.effect in _HARMLESS or spec.asks_model)
     bound: dict[str, Ref] = {}
     inputs: list[Field] = []
     ambiguous: list[str] = []
-    for name, shape in sorted(takes.properties.items()):
+    for name, shape in _left_out(definition, spec, takes):
         required = name in takes.required
-        if name in written or not (required or all_of_them) or _takes_words(shape):
-            continue
         found = _candidates(name, shape, names)
         if len(found) > 1:
             ambiguous.append(name)
@@ -95,6 +90,19 @@ def bound_parameters(
     parameters = tuple(bound.items())
     carry = _carry(definition, spec, takes.properties, bound)
     return Bound(parameters, tuple(inputs), carry, tuple(ambiguous))
+
+
+def _left_out(
+    definition: StepDefinition, spec: ActionSpec, takes: Shape
+) -> Iterator[tuple[str, Shape]]:
+    """Parameters to bind: all that are not written, or of those the required ones."""
+    given = definition.parameters.node if definition.parameters else None
+    written = set(given.entries) if isinstance(given, MappingNode) else set()
+    all_of_them = given is None and (spec.effect in _HARMLESS or spec.asks_model)
+    for name, shape in sorted(takes.properties.items()):
+        wanted = all_of_them or name in takes.required
+        if wanted and name not in written and not _takes_words(shape):
+            yield name, shape
 
 
 def offered_by(triggers: Sequence[Trigger]) -> Sequence[str] | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from cortex.runtime.registry import digest_of
 
-from ..diagnostics.suggest import did_you_mean, listed
+from ..diagnostics.diagnostics import did_you_mean, listed
 from ..executable.linked import Field, LinkedInterface
 from ..syntax.definitions import MAX_CHAIN, FieldDefinition, InterfaceDefinition, ResolvedProcess
 from ..syntax.fixes import add_items

@@ -7,16 +7,12 @@ from msgspec.structs import replace
 
 from cortex.runtime.registry import digest_of
 
-from ..diagnostics.suggest import did_you_mean
 from ..executable.expressions import Ref
 from ..executable.linked import (
-    BackTo,
     Budget,
     Carry,
     Continue,
     Find,
-    GoTo,
-    Halt,
     LinkedAction,
     LinkedChild,
     LinkedFan,
@@ -25,15 +21,12 @@ from ..executable.linked import (
     LinkedStep,
     LinkedTopic,
     Needs,
-    OnFailure,
     Origin,
     Retry,
-    RunProcess,
 )
 from ..executable.parts import seen_by
 from ..syntax.definitions import (
     Condition,
-    FailureDefinition,
     Inherit,
     ResolvedGate,
     ResolvedProcess,
@@ -41,7 +34,6 @@ from ..syntax.definitions import (
     StepDefinition,
     TopicUse,
 )
-from ..syntax.nodes import MappingNode
 from ..syntax.readers import map_of
 from ..syntax.tool_uses import described_by, names_of
 from ..types.answers import schema_of_fields
@@ -51,11 +43,11 @@ from ..types.shapes import Shape, shape_of_fields
 from ..types.values import ValueChecker
 from .bind import Binder, child_of
 from .bound import Bound, bound_parameters, offered_by, or_else, without_required
-from .fans import element_of, linked_fan, report_branch, result_of_fan
-from .find import linked_find
+from .failures import FailureLinker
+from .fans import element_of, linked_fan, result_of_fan
 from .goal_links import ANYTHING, OF_GOAL, OF_TEXT, GoalLinker, asks_model
 from .interfaces import field_of
-from .prompt_texts import prompt_texts
+from .prompt_inputs import linked_find, linked_memory, prompt_texts
 from .results import Declared, check_output, link_outputs, output_schema, with_output
 from .units import UnitReporter
 from .world import World
@@ -80,8 +72,9 @@ class Linker:
         self._inputs = inputs
         self._from_trigger: tuple[str, ...] = ()  # those of them that no source declares
         self._names = Names(shape_of_fields(inputs, given=False), self._ids)
-        self._jumps: dict[str, set[str]] = {}  # at a step: what a jump to it may have left out
         self._within = {step.definition.id: step.definition.within for step in process.steps}
+        self._goals = GoalLinker(self._binder, world, self._names, reporter)
+        self._failures = FailureLinker(self._binder, world, self._names, reporter, self._within)
 
     def link(self) -> LinkedProcess:
         """Return the linked process; it counts only if no error was reported."""
@@ -134,64 +127,77 @@ class Linker:
 
     def _step(self, step: ResolvedStep, knowledge: tuple[LinkedTopic, ...]) -> LinkedStep:
         definition = step.definition
-        # Gates and topics first: they may be others' than the step itself.
         when = definition.when
         guarded = asked_about(when.expression) if when else frozenset[str]()
-        self._names.unsure |= self._jumps.get(definition.id, set())
+        self._names.unsure |= self._failures.left_out_before(definition.id)
         branch = bool(definition.within)
         self._names.enter(branch=branch, item=branch or definition.fan is not None)
         fan = self._fan(step, guarded)
+        # Gates and topics first: they may be others' than the step itself.
         gates = tuple(self._gate(gate, self._names, guarded) for gate in step.gates)
         topics = self._knowledge(step, knowledge)
         self._about(step.owner, f"step `{definition.id}`")
-        if when:
-            self._condition(when)
+        self._condition(when)
         output = output_schema(definition, self._reporter)
         bound = self._bound(definition)
         action, child, result = self._work(step, guarded, output, bound)
         asks = definition.abstract or asks_model(definition, action)
         found = self._find(definition, guarded, asks_model=asks)
         texts = prompt_texts(definition, self._process, self._reporter, asks_model=asks)
-        goals = GoalLinker(self._binder, self._world, self._names, self._reporter)
-        tools = self._world.symbols.tools
-        linked = LinkedStep(
-            id=definition.id,
+        linked = replace(
+            self._declared(step),
             action=action,
             child=child,
-            goal=goals.goal(definition),
-            description=definition.description,
-            abstract=definition.abstract,
+            goal=self._goals.goal(definition),
             parameters=bound.joined(map_of(definition.parameters)),
             bound=tuple(name for name, _ in bound.parameters) or UNSET,
-            when=when.expression if when else None,
-            retry=definition.retry or Retry(),
-            timeout_s=definition.timeout_s,
-            on_failure=self._on_failure(definition, guarded),
-            breakpoint=definition.breakpoint,
+            on_failure=self._failures.linked(definition, guarded),
             gates=gates,
             knowledge=topics,
             find=found,
+            memory=linked_memory(
+                definition.memory,
+                ValueChecker(self._names, self._reporter, guarded),
+                self._reporter,
+                asks_model=asks,
+            ),
             carry=(*self._carry(definition), *bound.carry),
-            strategy=definition.strategy or UNSET,
             persona=texts.persona,
             instructions=texts.instructions,
+            promised=self._binder.tools(definition),
+            output_schema=output,
+            fan=fan or UNSET,
+        )
+        self._know(definition, result, unsure=bool(when) or isinstance(linked.on_failure, Continue))
+        return replace(linked, sees=seen_by(linked)) if fan or definition.within else linked
+
+    def _declared(self, step: ResolvedStep) -> LinkedStep:
+        """What the source of *step* says by itself, without what its names are bound to."""
+        definition = step.definition
+        tools = self._world.symbols.tools
+        return LinkedStep(
+            id=definition.id,
+            action=None,
+            description=definition.description,
+            abstract=definition.abstract,
+            when=definition.when.expression if definition.when else None,
+            retry=definition.retry or Retry(),
+            timeout_s=definition.timeout_s,
+            breakpoint=definition.breakpoint,
+            strategy=definition.strategy or UNSET,
             needs=definition.needs or Needs(),
             tools=names_of(definition),
-            promised=self._binder.tools(definition),
             described=described_by(definition, tools) if tools else UNSET,
             budget=definition.budget or Budget(),
             output=tuple(field_of(field) for field in definition.output),
-            output_schema=output,
-            fan=fan or UNSET,
             within=definition.within or UNSET,
             origin=Origin(process=step.owner, overrides=step.overrides),
         )
-        self._know(definition, result, unsure=bool(when) or isinstance(linked.on_failure, Continue))
-        in_item = fan is not None or definition.within
-        return replace(linked, sees=seen_by(linked)) if in_item else linked
 
-    def _condition(self, when: Condition) -> None:
+    def _condition(self, when: Condition | None) -> None:
         """Check `when:`, which is evaluated before any item exists."""
+        if when is None:
+            return
         named, self._names.named = self._names.named, {}
         check_condition(when, self._names, self._reporter)
         self._names.named = named
@@ -330,59 +336,6 @@ class Linker:
                 self._reporter.report(problem.code, problem.message, use.node, remedy=remedy)
         uses = ((use.step, use.field) for use in definition.carry)
         return tuple(Carry(step=step, field=field) for step, field in dict.fromkeys(uses))
-
-    def _on_failure(self, definition: StepDefinition, guarded: frozenset[str]) -> OnFailure:
-        failure = definition.on_failure
-        if failure is None or failure.policy == "halt":
-            return Halt()
-        if failure.policy == "continue":
-            return Continue()
-        if failure.policy == "step":
-            return self._jump(definition, failure)
-        if failure.policy == "back_to":
-            return self._back(definition, failure)
-        assert isinstance(failure.node, MappingNode)  # noqa: S101 - for the type checker
-        place = failure.node.at("process")
-        found = self._binder.child(failure.target, place)
-        if found is None:
-            return Halt()
-        checker = ValueChecker(self._names, self._reporter, guarded)
-        shape = self._world.inputs_of(found)
-        checker.check_parameters(failure.parameters, shape, f"`{failure.target}`", failure.node)
-        return RunProcess(child=child_of(found), parameters=map_of(failure.parameters))
-
-    def _jump(self, definition: StepDefinition, failure: FailureDefinition) -> OnFailure:
-        here = self._ids.index(definition.id)
-        target = failure.target
-        assert isinstance(failure.node, MappingNode)  # noqa: S101 - for the type checker
-        place = failure.node.at("step")
-        if target not in self._ids:
-            remedy = did_you_mean(target, self._ids[here + 1 :], "name a later step")
-            self._reporter.report("P204", f"there is no step `{target}`", place, remedy=remedy)
-        elif self._ids.index(target) <= here:
-            message = f"step `{target}` does not come after `{definition.id}`"
-            self._reporter.report("P206", message, place)
-        elif self._within[target]:
-            report_branch(target, self._within[target], place, self._reporter)
-        else:
-            left_out = self._ids[here : self._ids.index(target)]
-            self._jumps.setdefault(target, set()).update(left_out)
-        return GoTo(target)
-
-    def _back(self, definition: StepDefinition, failure: FailureDefinition) -> OnFailure:
-        here = self._ids.index(definition.id)
-        target = failure.target
-        assert isinstance(failure.node, MappingNode)  # noqa: S101 - for the type checker
-        place = failure.node.at("back_to")
-        if target not in self._ids:
-            remedy = did_you_mean(target, self._ids[:here], "name an earlier step")
-            self._reporter.report("P204", f"there is no step `{target}`", place, remedy=remedy)
-        elif self._ids.index(target) >= here:
-            message = f"step `{target}` does not come before `{definition.id}`"
-            self._reporter.report("P214", message, place)
-        elif self._within[target]:
-            report_branch(target, self._within[target], place, self._reporter)
-        return BackTo(target, failure.times)
 
 
 def _digest(linked: LinkedProcess) -> str:

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..diagnostics.diagnostics import TextEdit
-from ..diagnostics.suggest import did_you_mean, listed, nearest
+from ..diagnostics.diagnostics import TextEdit, did_you_mean, listed, nearest
 from ..executable.expressions import Constant, Ref
 from ..executable.linked import Output
 from ..syntax.definitions import FieldDefinition, OwnedField, ResolvedProcess, StepDefinition

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
-from ..diagnostics.suggest import MAX_CANDIDATES, is_typo, listed, nearest
+from ..diagnostics.diagnostics import MAX_CANDIDATES, is_typo, listed, nearest
 from ..executable.linked import LinkedInterface, LinkedProcess
 from ..syntax.definitions import ResolvedProcess
 from ..types.shapes import Shape, shape_of_fields

@@ -121,6 +121,16 @@ class FindDefinition(Struct, gc=False, kw_only=True):
     node: Node
 
 
+class MemoryDefinition(Struct, gc=False, kw_only=True):
+    """What a step looks for in memory."""
+
+    texts: list[Value]
+    history: bool = False
+    nodes: int = 20
+    tokens: int | None = None
+    node: Node
+
+
 class FanDefinition(Struct, gc=False, kw_only=True):
     """What makes a step work on several items at once."""
 
@@ -152,6 +162,7 @@ class StepDefinition(Struct, gc=False, kw_only=True):
     gates: list[GateUse | Inherit] = []
     knowledge: list[TopicUse | Inherit] | None = None
     find: FindDefinition | None = None
+    memory: MemoryDefinition | None = None
     carry: list[CarryUse] = []
     strategy: str | None = None
     persona: str | None = None

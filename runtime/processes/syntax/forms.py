@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from ..diagnostics.diagnostics import SourceSpan, TextEdit
-from ..diagnostics.suggest import did_you_mean, listed, nearest
+from ..diagnostics.diagnostics import SourceSpan, TextEdit, did_you_mean, listed, nearest
 from .documents import report_trap
 from .nodes import (
     MappingNode,

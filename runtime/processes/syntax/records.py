@@ -8,7 +8,16 @@ from .forms import Boolean, Choice, Key, ListOf, MapForm, Number, OneOf, wrong_t
 from .nodes import MappingNode, Node, Reporter, ScalarNode
 from .readers import NAME, PARAMETERS, PUBLIC_NAME
 
-SECTIONS = ("persona", "instructions", "tools", "knowledge", "memory", "history", "step")
+SECTIONS = (
+    "persona",
+    "instructions",
+    "directives",
+    "tools",
+    "knowledge",
+    "memory",
+    "history",
+    "step",
+)
 _LEVEL = Choice(("low", "medium", "high"))
 _LARGE = 10**12
 # Names that a need must not contain. Not a list of models: it only makes the message better, since

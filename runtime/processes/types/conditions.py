@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..diagnostics.suggest import did_you_mean
+from ..diagnostics.diagnostics import did_you_mean
 from ..executable.expressions import And, Compare, Constant, Expression, Not, Or, Ref
 from ..syntax.definitions import Condition
 from ..syntax.forms import span_within

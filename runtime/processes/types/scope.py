@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ..diagnostics.suggest import did_you_mean, listed
+from ..diagnostics.diagnostics import did_you_mean, listed
 from ..executable.expressions import Ref
 from .shapes import Shape
 

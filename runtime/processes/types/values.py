@@ -1,7 +1,6 @@
 """Checks a ``with:``: names, types, and the targets of its references."""
 
-from ..diagnostics.diagnostics import TextEdit
-from ..diagnostics.suggest import did_you_mean, listed, nearest
+from ..diagnostics.diagnostics import TextEdit, did_you_mean, listed, nearest
 from ..executable.expression_parser import Located
 from ..executable.expressions import Ref, Template
 from ..syntax.definitions import Value

@@ -1,10 +1,10 @@
 """The passages of files and their full text, in one SQLite file."""
 
 from .schema import meant_text
-from .store import Entry, NewFile, PassageStore, StoredChunk, StoredFile, above_and_itself
+from .store import ChunkEntry, NewFile, PassageStore, StoredChunk, StoredFile, above_and_itself
 
 __all__ = [
-    "Entry",
+    "ChunkEntry",
     "NewFile",
     "PassageStore",
     "StoredChunk",

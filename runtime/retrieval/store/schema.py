@@ -116,7 +116,7 @@ def _make(connection: sqlite3.Connection) -> None:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether *error* means that a store must be rebuilt."""
-    told = ("no such table", "malformed", "corrupt", "vtable constructor")
+    told = ("no such table", "no such fts5 table", "malformed", "corrupt", "vtable constructor")
     return type(error) is sqlite3.DatabaseError or any(word in str(error) for word in told)
 
 

@@ -10,9 +10,11 @@ import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, chain
+from itertools import accumulate, chain, starmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
+
+from msgspec import Struct
 
 from cortex.runtime.log import create_private
 
@@ -32,7 +34,7 @@ _WRITTEN: Final = (
 )
 
 
-class Entry(NamedTuple):
+class ChunkEntry(NamedTuple):
     """One chunk as it is stored."""
 
     heading: str
@@ -51,15 +53,15 @@ class NewFile(NamedTuple):
     digest: str
     size_bytes: int
     changed_ns: int
-    entries: Sequence[Entry]
+    entries: Sequence[ChunkEntry]
     note: str = ""
     blob: str = ""
     offset: int = 0
     bytes: int = 0
 
 
-class StoredFile(NamedTuple):
-    """A file as the store has it."""
+class StoredFile(Struct, frozen=True, gc=False):
+    """A file as the store has it; many are kept, so Python's garbage collector looks at none."""
 
     id: int
     root: str
@@ -240,7 +242,7 @@ class PassageStore:
             f"select {_FILES} from files {which} order by first, id",  # noqa: S608  # every value is bound
             values,
         )
-        return {file.path: file for file in map(StoredFile._make, rows)}
+        return {file.path: file for file in starmap(StoredFile, rows)}
 
     def counts(self) -> tuple[int, int]:
         """How many files that are indexed there are, and chunks."""

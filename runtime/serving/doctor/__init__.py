@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .checks import checks_of
+    from .checks import checks_of, is_held, live_differences
     from .endpoints import ModelCheck, check_model, check_models
     from .failing import (
         Failing,
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         with_failures,
     )
     from .findings import Check
-    from .holder import is_held, live_differences
     from .models import ModelRow, models_of, one_chooses
     from .recorded import blobs_named, blobs_of
 else:

@@ -1,5 +1,6 @@
 """The checks of `cortex doctor`; each one reports a state and what to do."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -8,17 +9,19 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import metadata
+from pathlib import Path
 
 from cortex.bus import CortexError
+from cortex.bus.events import RuntimeAnswer, RuntimeGet
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
 from cortex.runtime.processes import did_you_mean, listed
 from cortex.runtime.processes.catalog import Catalog, not_ready_of
 
+from .. import connected, found
 from .. import found as hub_on
 from .failing import failing_of, plugins_of, silent_servers_of, times
 from .findings import Check, guarded
-from .holder import is_held, live_differences, lock_of
 from .models import models_of
 from .recorded import recorded
 
@@ -29,7 +32,18 @@ LOW_BYTES = 1 << 30
 FULL_BYTES = 64 << 20
 DISTRIBUTION = "cortex-runtime"
 PLUGINS = "cortex.plugins"  # the entry point group of plugins
-RECORDED = ("log.db*", "projections.db*", "snapshots.db*", "archive", "blobs", "effects", "keys")
+RECORDED = (
+    "log.db*",
+    "projections.db*",
+    "memory.db*",
+    "snapshots.db*",
+    "archive",
+    "blobs",
+    "effects",
+    "keys",
+)
+
+PATIENCE_S = 30.0  # a hub with much waiting work needs time to read it
 
 
 def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Check]:
@@ -315,3 +329,33 @@ def _hub(home: Home) -> Iterator[Check]:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def lock_of(home: Home) -> Path:
+    """The file that the process that records in *home* keeps locked."""
+    return home.log_path.with_name("log.db.lock")
+
+
+def is_held(home: Home) -> bool:
+    """Whether a running process holds *home* for recording."""
+    try:
+        with lock_of(home).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def live_differences(home: Home) -> tuple[str, ...] | None:
+    """Rows of the log's tables that differ from the hub's state; None if no hub is running.
+
+    Raises:
+        HubSilentError: The hub is running, but does not answer.
+    """
+    if not found(home):
+        return None
+    with connected(home, "state") as client:
+        answer = client.ask(RuntimeGet(check=True), PATIENCE_S)
+    return answer.astray if isinstance(answer, RuntimeAnswer) else ()

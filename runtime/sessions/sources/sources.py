@@ -1,5 +1,9 @@
 """Sources of processes: those of a home, and a file by name."""
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -74,3 +78,22 @@ def gates_of_sources(home: Home) -> Gates:
     linked = compiled.processes
     named = sorted(names - compiled.interfaces.keys())
     return {name: gates_within(linked[name]) if name in linked else None for name in named}
+
+
+@contextmanager
+def stage_of(home: Home) -> Iterator[Home]:
+    """A home for one dry run; the real one has to be trusted.
+
+    Raises:
+        UntrustedHomeError: It is not.
+    """
+    home.require_trust()
+    with tempfile.TemporaryDirectory(prefix="cortex-") as folder:
+        stage = Home(Path(folder).resolve() / ".cortex", stands_for=home).open()
+        if home.config_path.exists():
+            shutil.copy(home.config_path, stage.config_path)
+        for own, staged in ((home.knowledge, stage.knowledge), (home.processes, stage.processes)):
+            if own.is_dir():
+                staged.rmdir()
+                staged.symlink_to(own.absolute(), target_is_directory=True)
+        yield stage

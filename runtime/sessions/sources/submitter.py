@@ -17,10 +17,9 @@ from cortex.runtime.serving import HomeHeldError
 from ..ailments import listen
 from ..errors import RejectedError
 from ..open_home import opened_home
-from ..rehearsal import stage_of
 from .home_registry import moved
 from .rejections import by_file, in_passing, refuse_older, standing, stands_in_the_way
-from .sources import changed, source_at, sources_of
+from .sources import changed, source_at, sources_of, stage_of
 
 
 class _Outcome(msgspec.Struct):

@@ -164,8 +164,16 @@ class Member:
     def _programmed(self, host: BadHost) -> tuple[Program, Recall | None]:
         if self._role.component.workers:
             return work(self.feeding, host, self._handler_clock), None
-        version, seen = self._role.component.recalls, Filter(self._pairs)
-        recall = Recall(self._role.name, version, seen, host, self._wire.log, self._snapshots)
+        component, seen = self._role.component, Filter(self._pairs)
+        recall = Recall(
+            self._role.name,
+            component.recalls,
+            seen,
+            host,
+            self._wire.log,
+            self._snapshots,
+            results=[each.topic_name() for each in component.folds_results],
+        )
         return ordered(self.feeding, host, recall), recall
 
     def _handler_clock(self) -> int:
