@@ -2,6 +2,10 @@
 
 nng does not show the fingerprint of a certificate. So a client first does a handshake by itself,
 compares the hash of the certificate, and then lets nng accept only that certificate.
+
+Both sides speak TLS 1.2 with ECDSA keys, nothing else. pynng's build of Mbed TLS has no locks, and
+handshakes of several threads then damage what it shares: the key store of TLS 1.3, and the blinding
+of an RSA key. With TLS 1.2 and ECDSA, connections share nothing that is written.
 """
 
 import hashlib
@@ -41,18 +45,23 @@ def server_config(tls: ServerTls) -> pynng.TLSConfig:
     """TLS settings of nng for listening. An invalid client certificate is refused at the hello.
 
     Raises:
-        UrlError: The files cannot be used.
+        UrlError: The files cannot be used, or the key is not for ECDSA.
     """
     try:
-        return pynng.TLSConfig(
+        own, key = tls.certificate.read_text(), (tls.key or tls.certificate).read_text()
+        config = pynng.TLSConfig(
             pynng.TLSConfig.MODE_SERVER,
-            own_cert_string=tls.certificate.read_text(),
-            own_key_string=(tls.key or tls.certificate).read_text(),
+            own_cert_string=own,
+            own_key_string=key,
             ca_string=None if tls.clients is None else tls.clients.read_text(),
             auth_mode=None if tls.clients is None else pynng.TLSConfig.AUTH_MODE_OPTIONAL,
         )
     except (OSError, pynng.NNGException) as error:
         raise UrlError(str(tls.certificate), f"cannot be used for TLS: {error}") from None
+    if not _is_ecdsa(own):
+        problem = "its key is not for ECDSA; a hub needs one (`openssl ecparam -name prime256v1`)"
+        raise UrlError(str(tls.certificate), problem)
+    return _without_sharing(config)
 
 
 def client_config(address: Address, tls: ClientTls, wait_s: float) -> pynng.TLSConfig:
@@ -70,7 +79,7 @@ def client_config(address: Address, tls: ClientTls, wait_s: float) -> pynng.TLSC
         known, name = tls.authority.read_text(), address.host
     own = None if tls.certificate is None else tls.certificate
     try:
-        return pynng.TLSConfig(
+        config = pynng.TLSConfig(
             pynng.TLSConfig.MODE_CLIENT,
             server_name=name,
             ca_string=known,
@@ -80,6 +89,23 @@ def client_config(address: Address, tls: ClientTls, wait_s: float) -> pynng.TLSC
         )
     except (OSError, pynng.NNGException) as error:
         raise UrlError(address.url, f"the certificates cannot be used: {error}") from None
+    return _without_sharing(config)
+
+
+def _without_sharing(config: pynng.TLSConfig) -> pynng.TLSConfig:
+    """*config* for TLS 1.2 alone; pynng has no class or method for that."""
+    only = pynng.lib.NNG_TLS_1_2
+    pynng.check_err(pynng.lib.nng_tls_config_version(config._tls_config, only, only))  # noqa: SLF001
+    return config
+
+
+def _is_ecdsa(pem: str) -> bool:
+    from cryptography import x509  # slow to import
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+
+    return isinstance(
+        x509.load_pem_x509_certificate(pem.encode()).public_key(), EllipticCurvePublicKey
+    )
 
 
 def _shown(address: Address, tls: ClientTls, wait_s: float) -> bytes:
@@ -116,7 +142,7 @@ def _context(url: str, tls: ClientTls) -> ssl.SSLContext:
             "or as fingerprint=, or the authority that signed its certificate",
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
     if tls.authority is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE  # the fingerprint is checked instead

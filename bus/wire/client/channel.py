@@ -28,23 +28,13 @@ from ..tls import ClientTls, client_config
 from ..urls import Address
 
 DIAL_S = 10.0  # for the connection and the handshakes
-ALONE_S = 2.0  # most time to wait for the handshake of another thread
 PATIENCE_S = 60.0  # for an answer to a request that does not wait; a hub may have a slow disk
 ANSWER_BYTES = 128 << 20  # the largest answer that a client accepts
 SEND_MS = 100  # a send without a connection checks this often whether the connection has ended
 SLICE_MS = 50  # the main thread, waiting for an answer, wakes this often for Ctrl-C
 NEVER_MS = 3_600_000  # a socket is one connection: nng must not dial again
 SOFTWARE = "cortex"
-_HANDSHAKE = threading.Lock()
-# The hub ended the connection. nng's TLS fails now and then where several threads dial at once;
-# `client_config` has verified the hub just before, so that such a failure is no verdict on it.
-CUT = (
-    pynng.ConnectionReset
-    | pynng.ConnectionAborted
-    | pynng.Closed
-    | pynng.CryptoError
-    | pynng.AuthenticationError
-)
+CUT = pynng.ConnectionReset | pynng.ConnectionAborted | pynng.Closed  # the hub ended the connection
 
 encode = msgspec.msgpack.Encoder().encode
 
@@ -155,24 +145,9 @@ class Channel:
         self._socket.close()
 
     def _dial(self, way: Way) -> None:
-        """Connect; with TLS one after the other, if none before takes long.
-
-        Handshakes at once in one process damage the memory of nng's TLS: one of some thousands
-        ended the process.
-        """
-        if way.address.carrier != "tls":
-            self._connect()
-            return
-        alone = _HANDSHAKE.acquire(timeout=ALONE_S)
-        try:
-            self._socket.tls_config = client_config(way.address, way.tls, DIAL_S)
-            self._connect()
-        finally:
-            if alone:
-                _HANDSHAKE.release()
-
-    def _connect(self) -> None:
         """Connect in another thread, so that Ctrl-C works: inside nng it does nothing."""
+        if way.address.carrier == "tls":
+            self._socket.tls_config = client_config(way.address, way.tls, DIAL_S)
         failed: list[pynng.NNGException] = []
 
         def dial() -> None:
