@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from cortex.actors.accessors import DirectiveAccessor
 from cortex.actors.engines import DirectiveEngine
-from cortex.actors.gates import DirectivesClarified, DirectivesHold
+from cortex.actors.gates import DirectivesClarified, DirectivesHold, ModelAvailable
 from cortex.bus import Event
 from cortex.bus.events import (
     DirectiveSubmit,
@@ -123,7 +123,7 @@ def directed(folder: Path) -> Iterator[World]:
     """A world whose client is the person at the home, with the process ASK; again, as it was."""
     Adversary.asked.clear()
     parts = (*ANSWERING, DirectiveEngine, DirectiveAccessor, Adversary, Tools)
-    parts = (*parts, DirectivesClarified, DirectivesHold)
+    parts = (*parts, DirectivesClarified, DirectivesHold, ModelAvailable)
     there = (folder / ".cortex").exists()
     with Runtime(Home.create(folder / ".cortex"), components=parts) as runtime:
         found = World(runtime)

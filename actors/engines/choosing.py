@@ -8,6 +8,7 @@ import msgspec
 from cortex.bus import Event
 from cortex.bus.events import ContextCompile, ModelFailed, ModelResponded
 from cortex.runtime.context import Budgets, Prompt
+from cortex.runtime.directives import allowed_models, wanted_model
 from cortex.runtime.kernel import Config
 from cortex.runtime.models import (
     AS_DEFAULT,
@@ -22,7 +23,7 @@ from cortex.runtime.models import (
     without_stand_ins,
 )
 
-from .directed import allowed_models, wanted_model
+from .directed import laid_down_for
 
 NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
@@ -55,7 +56,7 @@ def choose(
     """
     call = call or _call(asked, config)
     models = without_stand_ins(models, asked.needs, config.models.default)
-    models, prohibited = allowed_models(asked, models)
+    models, prohibited = allowed_models(laid_down_for(asked), models)
     if prohibited and not models:
         return f"no model may answer: {'; '.join(prohibited)}"
     if asked.linked:  # towards a goal
@@ -132,7 +133,7 @@ def _select(
         if isinstance(kept, Selected) and kept.model.name == asked.model:
             return msgspec.structs.replace(kept, because=KEPT.get(asked.model_by, KEPT[""]))
     again = asked.model in unfit
-    wanted, directive = wanted_model(asked, models)
+    wanted, directive = wanted_model(laid_down_for(asked), models)
     preferred = asked.model if again else wanted or config.models.default
     selected = pick(preferred, inferred=asked.inferred, unfit=unfit)
     if isinstance(selected, Selected) and selected.because == AS_DEFAULT and preferred == wanted:
@@ -146,7 +147,7 @@ def _select(
 
 def _is_other_wanted(asked: ContextCompile, models: Sequence[ModelDescription]) -> bool:
     """Whether a person laid down, since the turns before, that another model is to be used."""
-    wanted, _ = wanted_model(asked, models)
+    wanted, _ = wanted_model(laid_down_for(asked), models)
     return bool(wanted) and wanted != asked.model and not asked.model_by
 
 

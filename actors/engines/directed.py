@@ -1,12 +1,11 @@
-"""What people laid down, as it steers a prompt: its lines, its tools and its model."""
+"""What people laid down, as it steers a prompt: its lines and its tools."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from cortex.bus.events import ContextCompile
-from cortex.runtime.directives import InForce, LaidDown, directive_about, same_thing
-from cortex.runtime.models import ModelDescription
+from cortex.runtime.directives import InForce, LaidDown, directive_about
 from cortex.runtime.registry import ToolSpec
 
 
@@ -37,33 +36,3 @@ def offered(
         if found is not None
     )
     return may, entries, notes
-
-
-def allowed_models(
-    asked: ContextCompile, models: Iterable[ModelDescription]
-) -> tuple[list[ModelDescription], list[str]]:
-    """The models that are not prohibited, and a note on each of the others."""
-    prohibited = laid_down_for(asked).prohibited
-    may: list[ModelDescription] = []
-    notes: list[str] = []
-    for model in models:
-        about = (directive_about(name, prohibited) for name in _names_of(model))
-        if (found := next(filter(None, about), None)) is None:
-            may.append(model)
-        else:
-            notes.append(f"{model.name} is prohibited: {found.quoted}")
-    return may, notes
-
-
-def wanted_model(asked: ContextCompile, models: Sequence[ModelDescription]) -> tuple[str, str]:
-    """The first model that is to be used, and the directive that says so; "" if none is named."""
-    for wanted in laid_down_for(asked).wanted:
-        for model in models:
-            if any(same_thing(wanted.name, name) for name in _names_of(model)):
-                return model.name, wanted.quoted
-    return "", ""
-
-
-def _names_of(model: ModelDescription) -> tuple[str, ...]:
-    """What a person may mean *model* by: its own name, and that at its endpoint."""
-    return tuple(filter(None, (model.name, model.model)))

@@ -32,7 +32,7 @@ class DirectivesHoldParameters(msgspec.Struct, frozen=True):
     steps: tuple[str, ...] = ()  # whose outputs are looked at; all that are done unless given
 
 
-class _Directed(Component):
+class Directed(Component):
     """Reads what is in force for the execution whose gate is asked."""
 
     rests = True
@@ -43,16 +43,18 @@ class _Directed(Component):
         self._history, self._blobs = history, blobs
         self._vocabulary = vocabulary or VOCABULARY
 
-    def _load(self, execution_id: str) -> Execution:
+    def load(self, execution_id: str) -> Execution:
+        """The execution as it stands."""
         records = self._history(f"execution/{execution_id}")
         return fold(execution_id, records, self._vocabulary)
 
-    def _in_force(self, state: Execution, before: int | None = None) -> InForce:
-        scopes = scopes_of(state, self._load)
+    def in_force(self, state: Execution, before: int | None = None) -> InForce:
+        """What is in force for an execution, now or *before* a position."""
+        scopes = scopes_of(state, self.load)
         return Ledgers(self._history, self._blobs, self._vocabulary).in_force(scopes, before)
 
 
-class DirectivesHold(_Directed):
+class DirectivesHold(Directed):
     """Passes if no output or action of a step, and no call of a tool, breaches a prohibition.
 
     A breach is a tool, a command word, a changed path, an import or a dependency. Prose is none.
@@ -61,8 +63,8 @@ class DirectivesHold(_Directed):
     @gate("directives_hold")
     def evaluate(self, asked: DirectivesHoldParameters, step: GateStep) -> Verdict:
         """Look for breaches, and quote them."""
-        state = self._load(step.event.execution_id)
-        prohibited = self._in_force(state).prohibited
+        state = self.load(step.event.execution_id)
+        prohibited = self.in_force(state).prohibited
         steps = asked.steps or tuple(state.results)
         unknown = [each for each in asked.steps if each not in state.results]
         if unknown:
@@ -133,7 +135,7 @@ class DirectivesHold(_Directed):
         found = [breach for each in materials for breach in breaches(each, before)]
         if found:
             # It may have been lifted then, and be in force again by an undo, or a redo.
-            held = {each.name for each in self._in_force(state, position).prohibited}
+            held = {each.name for each in self.in_force(state, position).prohibited}
             yield from (each for each in found if each.directive.name in held)
 
     def _asked(self, state: Execution, kind: type[Asked]) -> Iterator[tuple[int, Asked]]:
@@ -145,13 +147,13 @@ class DirectivesHold(_Directed):
                     yield record.position, event
 
 
-class DirectivesClarified(_Directed):
+class DirectivesClarified(Directed):
     """Passes if no question about a directive is open in a scope of the execution."""
 
     @gate("directives_clarified")
     def evaluate(self, step: GateStep) -> Verdict:
         """Name the open question, if there is one."""
-        found = self._in_force(self._load(step.event.execution_id))
+        found = self.in_force(self.load(step.event.execution_id))
         if not found.waits:
             return Verdict.passed(digest=found.digest)
         scope = found.waits[0]

@@ -1,17 +1,19 @@
 """Gates on what work begins with: a context to run in, a file, a model that meets its needs."""
 
 import stat
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from cortex.bus import Recorded, Vocabulary
+from cortex.bus import Blobs, Vocabulary
+from cortex.runtime.directives import allowed_models, wanted_model
 from cortex.runtime.functions import GateStep, StepError, Verdict, gate
 from cortex.runtime.kernel import Component, Config
-from cortex.runtime.models import Level, announced_models, select
+from cortex.runtime.models import Level, announced_models, select, without_stand_ins
 from cortex.runtime.registry import MODEL, STREAM, registry_of
+
+from .directives import Directed, History
 
 SHOWN = 200  # characters of a path that cannot be
 
@@ -93,29 +95,29 @@ class ModelAvailableParameters(msgspec.Struct, frozen=True):
     needs: ModelNeeds = ModelNeeds()  # as a step has them under `needs:`
 
 
-class ModelAvailable(Component):
-    """Passes if a configured model meets the needs."""
-
-    rests = True
+class ModelAvailable(Directed):
+    """Passes if a configured model meets the needs, and nobody prohibited it."""
 
     def __init__(
-        self,
-        config: Config,
-        history: Callable[[str], Iterator[Recorded]],
-        vocabulary: Vocabulary,
+        self, config: Config, history: History, blobs: Blobs, vocabulary: Vocabulary | None = None
     ) -> None:
+        super().__init__(history, blobs, vocabulary)
         self._config = config
-        self._history = history
-        self._vocabulary = vocabulary
 
     @gate("model_available")
     def evaluate(self, asked: ModelAvailableParameters, step: GateStep) -> Verdict:
         """Select one, as the step would."""
         records = (each for each in self._history(STREAM) if each.key == MODEL)
-        models = announced_models(registry_of(records, self._vocabulary.read))
-        needs = msgspec.to_builtins(asked.needs)
-        selected = select(models, needs, self._config.models.default)
+        announced = announced_models(registry_of(records, self._vocabulary.read))
+        in_force = self.in_force(self.load(step.event.execution_id))
+        needs, default = msgspec.to_builtins(asked.needs), self._config.models.default
+        models, prohibited = allowed_models(in_force, without_stand_ins(announced, needs, default))
+        if prohibited and not models:
+            reason = f"no model may answer: {'; '.join(prohibited)}"
+            return Verdict.failed(reason, needs=needs, prohibited=prohibited)
+        selected = select(models, needs, wanted_model(in_force, models)[0] or default)
         if isinstance(selected, str):
-            return Verdict.failed(f"{selected}: add a model to config.toml", needs=needs)
+            reason = "; ".join((selected, *prohibited))
+            return Verdict.failed(f"{reason}: add a model to config.toml", needs=needs)
         model, others = selected.model.name, list(selected.runners_up)
         return Verdict.passed(model=model, because=selected.because, runners_up=others)

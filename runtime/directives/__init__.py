@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     )
     from .materials import Material, materials_of
     from .merging import Merge, merge, recall
+    from .model_rules import allowed_models, wanted_model
     from .naming import aliases, directive_about, meaning, plainest, same_thing
     from .overruling import (
         Overruling,
@@ -163,6 +164,7 @@ __all__ = [
     "TextMap",
     "Update",
     "aliases",
+    "allowed_models",
     "apply",
     "breaches",
     "check_state_size",
@@ -202,4 +204,5 @@ __all__ = [
     "stored",
     "submit",
     "text_of",
+    "wanted_model",
 ]

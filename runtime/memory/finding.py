@@ -21,7 +21,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -165,10 +165,12 @@ class MemoryFinder:
             wider = wider._replace(named=())
         seen = NodeFilter(frozenset(scopes), subject)
         spread = _Spread(view, seen, history=history)
-        hits = spread.hits(found.passages, now_ns, wider)
-        if not history:
-            hits = _current_first(question, hits)
-        hits = hits[:limit]
+        ranked = spread.ranked(found.passages, now_ns, wider)
+        order = ranked if history else _current_first(question, ranked)
+        hits = [
+            spread.hit(each, place)
+            for each, place in zip(order[:limit], ranked[:limit], strict=True)
+        ]
         return MemoryResult(
             hits=tuple(hits),
             position=view.position,
@@ -190,20 +192,11 @@ class MemoryFinder:
         return self._follower.follow(question, view, seen, search if thorough else None)
 
 
-def _current_first(question: str, hits: Sequence[MemoryHit]) -> list[MemoryHit]:
-    """*hits*, the newer of two that say of one thing what it is above the older one.
-
-    Their scores are the same ones, the best first.
-    """
-    by_id = {hit.node.id: hit for hit in hits}
-    given = [Hit(_statement(hit.node), hit.score) for hit in hits]
-    ordered = [by_id[each.statement.id] for each in order_current(question, given)]
-    return [
-        msgspec.structs.replace(hit, score=before.score, why={**hit.why, "moved": 1.0})
-        if hit is not before
-        else hit
-        for hit, before in zip(ordered, hits, strict=True)
-    ]
+def _current_first(question: str, ranked: Sequence["_Ranked"]) -> list["_Ranked"]:
+    """*ranked*, the newer of two that say of one thing what it is above the older one."""
+    by_id = {each.node.id: each for each in ranked}
+    given = [Hit(_statement(each.node), each.score) for each in ranked]
+    return [by_id[each.statement.id] for each in order_current(question, given)]
 
 
 def _statement(node: Node) -> Statement:
@@ -221,6 +214,13 @@ class _Candidate(msgspec.Struct, gc=False):
         return self.score + self.why.get("entity", 0.0)
 
 
+class _Ranked(NamedTuple):
+    node: Node
+    score: float
+    belief: float
+    fresh: float
+
+
 class _Spread:
     """Follows edges from what was found."""
 
@@ -229,10 +229,11 @@ class _Spread:
         self._found: dict[str, _Candidate] = {}
         self._nodes: dict[str, Node] = {}
         self._states: dict[str, NodeState] = {}
+        self._against: dict[str, list[str]] = {}  # what contradicts what, by node
 
-    def hits(
+    def ranked(
         self, passages: Sequence[Passage], now_ns: int, wider: Widening = NOTHING
-    ) -> list[MemoryHit]:
+    ) -> list[_Ranked]:
         ids = ids_of(self._view, passages)
         self._read(ids)
         self._read_successors()
@@ -243,12 +244,26 @@ class _Spread:
         best = sorted(self._found, key=lambda each: -self._found[each].reach)[:SPREADING]
         edges = self._view.edges(best)
         self._read([each for edge in edges for each in (edge.node_id, edge.to)])
-        against = self._follow(edges, best)
+        self._follow(edges, best)
         self._widen(wider.dated, "dated", 0.0)
         self._date(wider)
         newest = max((self._touched_ns(each) for each in self._found), default=0)
-        scored = [self._hit(each, now_ns or newest, against) for each in self._found]
-        return sorted(scored, key=lambda hit: (-hit.score, -hit.node.position, hit.node.id))
+        ranked = [self._ranked(each, now_ns or newest) for each in self._found]
+        return sorted(ranked, key=lambda each: (-each.score, -each.node.position, each.node.id))
+
+    def hit(self, ranked: _Ranked, place: _Ranked) -> MemoryHit:
+        """What was *ranked*, with the score of the *place* that it has in the end."""
+        node_id = ranked.node.id
+        found = self._found[node_id]
+        weighed = {"belief": round(ranked.belief, 4), "freshness": round(ranked.fresh, 4)}
+        return MemoryHit(
+            node=ranked.node,
+            state=self._states[node_id],
+            score=place.score,
+            why=found.why | weighed | ({} if place is ranked else {"moved": 1.0}),
+            through=found.through,
+            contradicted_by=tuple(self._against.get(node_id, ())),
+        )
 
     def _widen(self, ids: Sequence[str], part: str, gain: float) -> None:
         """What is found without words; what was found already gains as much."""
@@ -318,15 +333,14 @@ class _Spread:
         if before is None or before.score < score:
             self._found[node_id] = _Candidate(score, why, through)
 
-    def _follow(self, edges: Sequence[Edge], best: Sequence[str]) -> dict[str, list[str]]:
-        """Add what edges join to the best hits; what contradicts what, by node."""
-        against: dict[str, list[str]] = {}
+    def _follow(self, edges: Sequence[Edge], best: Sequence[str]) -> None:
+        """Add what edges join to the best hits."""
         scores = {each: self._found[each].reach for each in best}
         for edge in edges:
             pairs = ((edge.node_id, edge.to), (edge.to, edge.node_id))
             if edge.edge == "contradicts" and all(map(self._is_current, pairs[0])):
                 for one, other in pairs:
-                    against.setdefault(one, []).append(other)
+                    self._against.setdefault(one, []).append(other)
             share = CONTRADICTS if edge.edge == "contradicts" else LINKED[edge.edge]
             for at, to in pairs:
                 if share and at in scores and self._is_current(to):
@@ -336,7 +350,6 @@ class _Spread:
                         why["edges"] = max(why.get("edges", 0.0), gained)
                     else:
                         self._keep(to, 0.0, {"edges": gained}, at)
-        return against
 
     def _is_current(self, node_id: str) -> bool:
         state = self._states.get(node_id)
@@ -345,19 +358,11 @@ class _Spread:
     def _touched_ns(self, node_id: str) -> int:
         return max(self._nodes[node_id].since_ns, self._states[node_id].used_ns)
 
-    def _hit(self, node_id: str, now_ns: int, against: Mapping[str, list[str]]) -> MemoryHit:
+    def _ranked(self, node_id: str, now_ns: int) -> _Ranked:
         found, node = self._found[node_id], self._nodes[node_id]
         belief = BELIEF_FLOOR + (1 - BELIEF_FLOOR) * node.confidence
         days = (now_ns - self._touched_ns(node_id)) / DAY_NS
         fresh = freshness(days, self._states[node_id].uses)
         gained = sum(found.why.get(part, 0.0) for part in GAINS)
         score = found.score * belief * fresh + gained * belief
-        why = {**found.why, "belief": round(belief, 4), "freshness": round(fresh, 4)}
-        return MemoryHit(
-            node=node,
-            state=self._states[node_id],
-            score=round(score, 4),
-            why=why,
-            through=found.through,
-            contradicted_by=tuple(against.get(node_id, ())),
-        )
+        return _Ranked(node, round(score, 4), belief, fresh)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from .bm25 import rarity
-from .postings import Ids, Postings, among
+from .postings import Ids, Mask, Postings, among
 from .ranking import Question
 from .words import STOPWORDS, asked_words, words_of
 
@@ -135,8 +135,9 @@ def evidence(
     if not known and spelling:
         return Evidence(spelling, spelling, 0.0, likeness)
     covered = np.zeros(len(best[:LOOKED_AT]))
+    around = postings.beside(best[:LOOKED_AT], AROUND)
     for stem, ids in holding.items():
-        covered += weights[stem] * _held(postings, best[:LOOKED_AT], ids)
+        covered += weights[stem] * _held(around, ids)
     names = [word for match in _NAME.finditer(question.text) for word in words_of(match[0])]
     unknown = sum(not len(postings.of(word)[0]) for word in names if word not in STOPWORDS)
     return Evidence(
@@ -144,10 +145,8 @@ def evidence(
     )
 
 
-def _held(postings: Postings, at: Ids, ids: Ids) -> Ids:
-    """1 for each chunk of *at* that is in *ids*, or has a neighbour that is, in the same file."""
-    held = np.zeros(len(at), np.bool_)
-    for step in AROUND:
-        place = np.clip(at + step, 0, len(postings.file_of) - 1)
-        held |= among(place, ids) & (postings.file_of[place] == postings.file_of[at])
-    return held.astype(np.int64)
+def _held(around: tuple[Ids, Mask], ids: Ids) -> Ids:
+    """1 for each chunk that is in *ids*, or has a neighbour that is, in the same file."""
+    places, there = around
+    held: Ids = np.max(among(places, ids) & there, axis=0).astype(np.int64)
+    return held

@@ -47,14 +47,15 @@ class Links:
         held = {other for found in names.values() for name in found for other in self._with(name)}
         others = self._postings.stored(sorted(held))
         linked = np.array(sorted({*best, *others}), np.int64)
-        places = np.minimum(np.searchsorted(at, linked), len(at) - 1)
+        places = np.minimum(at.searchsorted(linked), len(at) - 1)
         known = np.where(at[places] == linked, base[places], 0.0)
         scores = dict(zip(linked.tolist(), known.tolist(), strict=True))
+        held_words = _Words(self._postings, question, linked)
         gained: dict[int, float] = {}
         for chunk_id in names:
             found = self._links(chunk_id, names[chunk_id], others)
             if found:
-                self._gain(gained, chunk_id, found, question, scores, likeness)
+                self._gain(gained, chunk_id, found, held_words, scores, likeness)
         return gained
 
     def _followed(self, chunk: StoredChunk, asked: str) -> dict[str, str]:
@@ -76,13 +77,7 @@ class Links:
         """The chunks that write a name of *names* as *chunk_id* does, and how strong that links."""
         found: dict[int, float] = {}
         for name, written in names.items():
-            # The full text knows no capitals: it finds the snow of winter for Hank Snow.
-            alike = [
-                other
-                for other in self._with(name)
-                # It may be gone by now; a line may end inside a name.
-                if other in others and written in self._postings.written(others[other])
-            ]
+            alike = self._postings.writing(name, written, self._weights.link_most + 1)
             rare = 1 - log(max(len(alike), 2)) / log(max(self._postings.chunks, 2))
             for other in alike:
                 strength = rare * self._titled(name, others[other]) * self._short(other)
@@ -109,7 +104,7 @@ class Links:
         gained: dict[int, float],
         chunk_id: int,
         found: Mapping[int, float],
-        question: Question,
+        words: "_Words",
         scores: Mapping[int, float],
         likeness: Likeness | None,
     ) -> None:
@@ -118,7 +113,7 @@ class Links:
         link = np.array([found[other] for other in others.tolist()])
         fits = np.array([scores.get(other, 0.0) for other in others.tolist()])
         fits = weights.link_any + weights.link_base * fits
-        fits += weights.link_rest * self._rest(question, chunk_id, others)
+        fits += weights.link_rest * words.rest(chunk_id, others)
         if likeness is not None:
             fits += weights.link_rest_vector * _rest_of_meaning(likeness, chunk_id, others)
         gains = scores[chunk_id] ** 2 * link * fits
@@ -127,13 +122,24 @@ class Links:
         back = weights.link_back * float(gains.max())
         gained[chunk_id] = max(gained.get(chunk_id, 0.0), back)
 
-    def _rest(self, question: Question, chunk_id: int, others: Ids) -> Values:
+
+class _Words:
+    """Which of *chunks*, ascending, have which words of a question."""
+
+    def __init__(self, postings: Postings, question: Question, chunks: Ids) -> None:
+        self._chunks = chunks
+        self._held = [
+            (among(chunks, postings.of(word)[0]), np.float32(weight / question.total))
+            for word, weight in question.weights.items()
+        ]
+
+    def rest(self, chunk_id: int, others: Ids) -> Values:
         """The share of the question's words that *others* have and the chunk has not."""
+        at, places = int(self._chunks.searchsorted(chunk_id)), self._chunks.searchsorted(others)
         found = np.zeros(len(others), np.float32)
-        for word, weight in question.weights.items():
-            ids, _ = self._postings.of(word)
-            if not among(np.array([chunk_id], np.int64), ids)[0]:
-                found[among(others, ids)] += np.float32(weight / question.total)
+        for held, share in self._held:
+            if not held[at]:
+                found[held[places]] += share
         return found
 
 

@@ -2,9 +2,10 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Final, NamedTuple
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,15 @@ Ids = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
-COUNTED: Final = 60_000  # occurrences; for a more common word, frequency within a chunk is ignored
+# Occurrences in a large store; for a more common word, frequency within a chunk is ignored.
+COUNTED: Final = 60_000
 LARGE: Final = 20_000  # chunks, from where on
 COMMON_SHARE: Final = 0.25  # a word in a larger share of them has no weight beside a rarer one
-_TOKENS: Final = 4_096  # that are remembered with how they are written in the full text
+_STEMS: Final = 1 << 16  # that are kept in a process
+_TOKENS: Final = 4_096  # of which something is kept, for one generation of the store
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Near(NamedTuple):
@@ -33,9 +39,9 @@ class Near(NamedTuple):
 class Postings:
     """A view of a store for one generation of it; made anew when that moved."""
 
-    def __init__(self, store: PassageStore, stems: "Stems | None" = None) -> None:
+    def __init__(self, store: PassageStore) -> None:
         self._store = store
-        self._stems = stems or Stems()
+        self._stems = _stems()
         self.generation = store.generation()
         self.files = store.files()
         firsts = np.array([file.first for file in self.files], np.int64)
@@ -49,12 +55,13 @@ class Postings:
         self.lengths[self.live] = np.frombuffer(b"".join(f.lengths for f in self.files), "<u2")
         self.chunks = len(self.live)
         self._scratch = np.zeros(size, np.float32)
-        self._last: tuple[Ids, Near, list[tuple[Ids, Values]]] | None = None
+        self._last: tuple[Ids, Near, tuple[Ids, Values]] | None = None
         self._found: dict[str, tuple[Ids, Values]] = {}
-        self._among: dict[str, int] = {}
+        self._among: dict[tuple[str, int], int] = {}
         self._phrases: dict[tuple[str, int], list[int]] = {}
         self._stored: dict[int, StoredChunk] = {}
         self._written: dict[int, str] = {}  # by the chunk
+        self._writing: dict[tuple[str, int], list[int]] = {}
         self._names: dict[int, Mapping[str, str]] = {}  # by the chunk that has them
         self._words: dict[int, frozenset[str]] = {}  # that count, by the chunk
         self._spoken: dict[str, Ids] = {}
@@ -76,7 +83,7 @@ class Postings:
 
     def renewed(self) -> "Postings":
         """The view of the store as it is now."""
-        return Postings(self._store, self._stems)
+        return Postings(self._store)
 
     def gone(self, ids: Ids) -> int:
         """How many of *ids* are of chunks that are no more."""
@@ -92,23 +99,18 @@ class Postings:
 
     def of(self, word: str) -> tuple[Ids, Values]:
         """The chunks in which *word* occurs, ascending, and how often in each."""
-        if word not in self._found:
-            if len(self._found) >= _TOKENS:
-                self._found.clear()
-            self._found[word] = self._read(word)
-        return self._found[word]
+        return _kept(self._found, word, lambda: self._read(word))
 
     def with_phrase(self, phrase: str, most: int) -> list[int]:
         """The chunks that hold the words of *phrase* in a row; at most *most* of them."""
-        found = self._phrases.get((phrase, most))
-        if found is None:
-            if len(self._phrases) >= _TOKENS:
-                self._phrases.clear()
+
+        def read() -> list[int]:
             rows = self._store.connection.execute(
                 "select rowid from words where words match ? limit ?", (f'"{phrase}"', most)
             )
-            found = self._phrases[phrase, most] = [row[0] for row in rows]
-        return found
+            return [row[0] for row in rows]
+
+        return _kept(self._phrases, (phrase, most), read)
 
     def stored(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """The chunks with *ids*, by id; one that is gone is left out."""
@@ -123,68 +125,71 @@ class Postings:
 
     def written(self, chunk: StoredChunk) -> str:
         """What *chunk* says below its heading, with one space between words."""
-        found = self._written.get(chunk.id)
-        if found is None:
-            if len(self._written) >= _TOKENS:
-                self._written.clear()
-            found = self._written[chunk.id] = " ".join(f"{chunk.heading}\n{chunk.text}".split())
-        return found
+        return _kept(
+            self._written, chunk.id, lambda: " ".join(f"{chunk.heading}\n{chunk.text}".split())
+        )
+
+    def writing(self, name: str, written: str, most: int) -> list[int]:
+        """The chunks that hold the words of *name* in a row as *written*; see `with_phrase`."""
+
+        def read() -> list[int]:
+            # The full text knows no capitals: it finds the snow of winter for Hank Snow.
+            chunks = self.stored(self.with_phrase(name, most)).values()
+            # A line may end inside a name.
+            return [chunk.id for chunk in chunks if written in self.written(chunk)]
+
+        return _kept(self._writing, (written, most), read)
 
     def names(self, chunk: StoredChunk) -> Mapping[str, str]:
         """The names in *chunk*, as `names_in` gives them; who speaks, and when, leads nowhere."""
-        found = self._names.get(chunk.id)
-        if found is None:
-            if len(self._names) >= _TOKENS:
-                self._names.clear()
+
+        def read() -> dict[str, str]:
             if chunk.speaker:
-                found = names_in(chunk.text.removeprefix(f"{chunk.speaker}: "))
-            else:
-                found = names_in(chunk.heading) | names_in(chunk.text)
-            self._names[chunk.id] = found
-        return found
+                return names_in(chunk.text.removeprefix(f"{chunk.speaker}: "))
+            return names_in(chunk.heading) | names_in(chunk.text)
+
+        return _kept(self._names, chunk.id, read)
 
     def among(self, word: str, most: int) -> int:
         """In how many chunks *word* occurs, counted up to *most* occurrences."""
-        if word not in self._among:
+        if (word, most) not in self._among:
             row = self._store.connection.execute(
                 "select count(*) from (select 1 from occurrences where term = ? limit ?)",
                 (self._stems.of(word), most),
             ).fetchone()
-            self._among[word] = int(row[0])
-        return self._among[word]
+            self._among[word, most] = int(row[0])
+        return self._among[word, most]
 
     def count(self, words: Sequence[str], most: int) -> None:
         """Count those of *words* that are not counted yet, as `among` would, together."""
-        unknown = [word for word in words if word not in self._among]
+        unknown = [word for word in words if (word, most) not in self._among]
         stems = self._stems.of_each(unknown)
         rows = self._store.connection.execute(
             "select key, (select count(*) from (select 1 from occurrences where term = value "
             "limit ?)) from json_each(?)",
             (most, json.dumps(stems)),
         )
-        self._among |= {unknown[at]: among for at, among in rows}
+        self._among |= {(unknown[at], most): among for at, among in rows}
 
     def words(self, chunk: StoredChunk) -> frozenset[str]:
         """The words of *chunk* that may say what it is about, each once."""
-        found = self._words.get(chunk.id)
-        if found is None:
-            if len(self._words) >= _TOKENS:
-                self._words.clear()
+
+        def read() -> frozenset[str]:
             told = frozenset(words_of(chunk.text)).difference(STOPWORDS)
-            found = self._words[chunk.id] = frozenset(word for word in told if len(word) > 2)
-        return found
+            return frozenset([word for word in told if len(word) > 2])
+
+        return _kept(self._words, chunk.id, read)
 
     def spoken_by(self, name: str) -> Ids:
         """The turns of speakers whose name has the word *name*."""
-        found = self._spoken.get(name)
-        if found is None:
-            if len(self._spoken) >= _TOKENS:
-                self._spoken.clear()
+
+        def read() -> Ids:
             row = self._store.connection.execute(
                 "select group_concat(chunk) from speakers where name = ?", (name,)
             ).fetchone()
-            found = self._spoken[name] = _numbers(row[0])
-        return found
+            return _numbers(row[0])
+
+        return _kept(self._spoken, name, read)
 
     def weight(self, among: int) -> float:
         """The weight of a word that occurs in *among* chunks: the rarer, the higher."""
@@ -195,39 +200,50 @@ class Postings:
         """How the full text writes *word*."""
         return self._stems.of(word)
 
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """The same for each of *words*, which costs less together."""
+        return self._stems.of_each(words)
+
+    def beside(self, at: Ids, steps: Sequence[int]) -> tuple[Ids, Mask]:
+        """The places so many *steps* behind each of *at*, and whether they are in the same file.
+
+        One row a step. A place that is no chunk's is 0, and not there.
+        """
+        places = np.add.outer(np.array(steps, np.int64), at)
+        there = (places >= 0) & (places < len(self.file_of))
+        places[~there] = 0
+        there &= self.file_of[places] == self.file_of[at]
+        return places, there
+
     def near(self, at: Ids, ids: Ids, values: Values, near: Near) -> Values:
         """At each chunk of *at*: its value and its neighbours' in the same file, by *near*."""
         scratch = self._scratch
         scratch[ids] = values
-        found = scratch[at]
-        for place, share in self._beside(at, near):
-            found += share * scratch[place]
+        places, weights = self._weighed(at, near)
+        found: Values = (scratch[places] * weights).sum(axis=0)
         scratch[ids] = 0.0
         return found
 
-    def _beside(self, at: Ids, near: Near) -> list[tuple[Ids, Values]]:
-        """The places of the neighbours of *at*, and their weights; 0 in another file."""
+    def _weighed(self, at: Ids, near: Near) -> tuple[Ids, Values]:
+        """The places of *at* and of their neighbours, and their weights; 0 in another file.
+
+        One row a step: 0, -1, 1, -2, 2, ...
+        """
         if self._last is not None and self._last[0] is at and self._last[1] == near:
             return self._last[2]
-        beside: list[tuple[Ids, Values]] = []
-        own = self.file_of[at]
-        for distance, share in enumerate(near.shares, 1):
-            for step in (-distance, distance):
-                place = np.clip(at + step, 0, len(self.file_of) - 1)
-                # The last chunk has no next one: it is not its own neighbour.
-                there = place == at + step
-                weight = (there & (self.file_of[place] == own)).astype(np.float32)
-                weight *= np.float32(share)
-                if distance > 1:
-                    weight *= near.far_words / np.maximum(self.lengths[place], near.far_words)
-                beside.append((place, weight))
-        self._last = (at, near, beside)
-        return beside
+        steps = [0, *(step for far in range(1, len(near.shares) + 1) for step in (-far, far))]
+        places, there = self.beside(at, steps)
+        weights = there.astype(np.float32)
+        for row, step in enumerate(steps[1:], 1):
+            weights[row] *= np.float32(near.shares[abs(step) - 1])
+        far = self.lengths[places[3:]]
+        weights[3:] *= near.far_words / np.maximum(far, near.far_words)
+        self._last = (at, near, (places, weights))
+        return places, weights
 
     def _read(self, word: str) -> tuple[Ids, Values]:
         stem = self._stems.of(word)
-        few = self.among(word, COUNTED + 1) <= COUNTED
-        if few:
+        if self.chunks < LARGE or self.among(word, COUNTED + 1) <= COUNTED:
             row = self._store.connection.execute(
                 "select group_concat(doc) from occurrences where term = ?", (stem,)
             ).fetchone()
@@ -237,17 +253,27 @@ class Postings:
             ).fetchone()
         # They come in order: np.unique would sort them again.
         found = _numbers(row[0])
-        starts = np.flatnonzero(np.diff(found, prepend=-1))
-        counts = np.diff(starts, append=len(found))
-        return found[starts], counts.astype(np.float32)
+        starts = np.flatnonzero(np.concatenate([found[:1] >= 0, found[1:] != found[:-1]]))
+        ends = np.concatenate([starts[1:], np.array([len(found)])]) if len(found) else starts
+        return found[starts], (ends - starts).astype(np.float32)
+
+
+def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    """What *make* makes, kept in *known* beside at most `_TOKENS` others."""
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _TOKENS:
+            known.clear()
+        found = known[key] = make()
+    return found
 
 
 def among(wanted: Ids, ids: Ids) -> Mask:
     """Which of *wanted* are in *ids*, which ascend."""
     if not len(ids):
-        return np.zeros(len(wanted), np.bool_)
-    places = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    found: Mask = ids[places] == wanted
+        return np.zeros(wanted.shape, np.bool_)
+    places = ids.searchsorted(wanted)
+    found: Mask = ids[np.minimum(places, len(ids) - 1)] == wanted
     return found
 
 
@@ -257,9 +283,13 @@ def _numbers(joined: str | None) -> Ids:
 
 
 class Stems:
-    """How the full text's tokenizer writes a word: asked from a full text of that one word."""
+    """How the full text's tokenizer writes a word: asked from a full text of that one word.
+
+    Any thread may ask.
+    """
 
     def __init__(self) -> None:
+        self._reading = threading.Lock()
         self._known: dict[str, str] = {}
         self._connection = sqlite3.connect(
             ":memory:", isolation_level=None, check_same_thread=False
@@ -272,27 +302,32 @@ class Stems:
 
     def of(self, word: str) -> str:
         """How *word* is written there."""
-        if word not in self._known:
-            if len(self._known) >= 1 << 16:
-                self._known.clear()
-            self._read([word])
-        return self._known[word]
+        found = self._known.get(word)
+        return self._read([word])[word] if found is None else found
 
     def of_each(self, words: Sequence[str]) -> list[str]:
         """The same for each of *words*."""
-        unknown = [word for word in words if word not in self._known]
-        if len(self._known) + len(unknown) >= 1 << 16:
-            self._known.clear()
-            unknown = list(words)
-        if unknown:
-            self._read(unknown)
-        return [self._known[word] for word in words]
+        known = self._known
+        unknown = [word for word in words if word not in known]
+        fresh = self._read(unknown) if unknown else {}
+        return [fresh[word] if word in fresh else known[word] for word in words]
 
-    def _read(self, words: Sequence[str]) -> None:
-        self._connection.executemany(
-            "insert into words(rowid, text) values (?, ?)", enumerate(words)
-        )
-        found = self._connection.execute("select doc, term from terms order by offset desc")
-        terms = dict(found.fetchall())  # the first of each
-        self._connection.execute("insert into words(words) values ('delete-all')")
-        self._known |= {word: str(terms.get(at, word)) for at, word in enumerate(words)}
+    def _read(self, words: Sequence[str]) -> dict[str, str]:
+        with self._reading:
+            self._connection.executemany(
+                "insert into words(rowid, text) values (?, ?)", enumerate(words)
+            )
+            found = self._connection.execute("select doc, term from terms order by offset desc")
+            terms = dict(found.fetchall())  # the first of each
+            self._connection.execute("insert into words(words) values ('delete-all')")
+            made = {word: str(terms.get(at, word)) for at, word in enumerate(words)}
+            if len(self._known) + len(made) >= _STEMS:
+                self._known = {}  # not emptied: another thread may read it
+            self._known.update(made)
+        return made
+
+
+@cache
+def _stems() -> Stems:
+    """Those of the process: what a word becomes depends on no store."""
+    return Stems()

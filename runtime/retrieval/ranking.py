@@ -69,8 +69,9 @@ class Question(msgspec.Struct, frozen=True):
 def asked(postings: Postings, text: str, asker: str = "") -> Question:
     """*text* as a question to *postings*; "I" and "my" in it are the speaker *asker*."""
     stems: dict[str, str] = {}
-    for word in asked_words(text):
-        stems.setdefault(postings.stem(word), word)
+    words_asked = asked_words(text)
+    for stem, word in zip(postings.stems(words_asked), words_asked, strict=True):
+        stems.setdefault(stem, word)
     weights: dict[str, float] = {}
     rare: dict[str, float] = {}
     for word in stems.values():

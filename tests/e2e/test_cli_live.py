@@ -205,7 +205,7 @@ def test_a_terminal_shows_how_it_goes_and_nothing_acts_on_it(
         assert line in lines
     assert "rate_limited" in told
     assert re.search(r"tool     read_file notes.txt \(.*\): read notes.txt", told)
-    assert "1,500 read from the cache" in re.sub(r"\n +", " ", told)
+    assert "1,500 read from the cache" in re.sub(r"\n +", " ", told), told
     assert "$0" in told
     assert "of $2.0000" in shown.decode()  # below, while it ran
     assert max(map(len, lines)) <= columns

@@ -137,6 +137,25 @@ def test_where_every_model_is_prohibited_nothing_answers_in_its_place(world: Wor
     assert "`prohibit stubborn` of the scope user" in refused
 
 
+def test_the_gate_on_models_passes_over_those_that_are_prohibited(world: World) -> None:
+    world.compiled(CHECKED.replace("directives_clarified", "model_available"))
+    lay_down(world, f"use {MEEK}")
+    first = world.run("checked", {"question": "?"}).all(GateEvaluated)[0]
+    assert (first.outcome, first.evidence["model"]) == ("passed", MEEK)
+    lay_down(world, f"prohibit {MEEK}", "process:checked")
+    second = world.run("checked", {"question": "?"}).all(GateEvaluated)[0]
+    assert (second.outcome, second.evidence["model"]) == ("passed", STUBBORN)
+    lay_down(world, f"prohibit {STUBBORN}")
+
+    run = world.run("checked", {"question": "?"})
+
+    failed = run.last(GateEvaluated)
+    assert (failed.gate, failed.outcome) == ("model_available", "failed")
+    assert failed.reason.startswith("no model may answer: ")
+    assert f"`prohibit {MEEK}` of the scope process:checked" in failed.reason
+    assert not run.all(ContextCompile)
+
+
 def test_a_tool_that_is_to_be_used_comes_first_and_only_where_the_step_may_use_it(
     world: World,
 ) -> None:

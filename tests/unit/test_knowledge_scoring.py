@@ -235,6 +235,11 @@ def test_words_that_are_counted_together_have_the_counts_of_each(
     together.count(words, most)
     together.count([], most)
 
-    assert [together.among(word, 0) for word in words] == [each.among(word, most) for word in words]
+    queries: list[str] = []
+    store.connection.set_trace_callback(queries.append)
+    counted = [together.among(word, most) for word in words]
+    store.connection.set_trace_callback(None)
+    assert not queries
+    assert counted == [each.among(word, most) for word in words]
     assert [together.stem(word) for word in words] == [each.stem(word) for word in words]
     assert each.among("kettle", most) == min(4, most)

@@ -22,6 +22,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.code.repair import repair_of
 from cortex.runtime.kernel import Config
+from cortex.runtime.log import MemoryBlobs
 
 from .actors_world import gate_evaluate, verdict
 
@@ -165,7 +166,7 @@ def test_what_is_green_was_never_followed_by_a_change(events: list[Event]) -> No
 
 
 def model_available(*events: Event, **needs: Any) -> GateEvaluated:
-    gate = gates.ModelAvailable(Config(), history(events), VOCABULARY)
+    gate = gates.ModelAvailable(Config(), history(events), MemoryBlobs(), VOCABULARY)
     return verdict(gate.evaluate, gate_evaluate("model_available", parameters={"needs": needs}))
 
 
