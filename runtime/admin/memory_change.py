@@ -56,6 +56,8 @@ def record_memory(home: Home, asked: MemoryRecord) -> ChangeDocument:
     Raises:
         RefusedError: It is malformed, or an edge of it is impossible.
     """
+    if asked.edges and not asked.subject:
+        _refuse_personal_edges(home, asked.edges)
     with Session.open(home, patience_s=BRIEF_S) as session:
         fact, position = _answered(session, asked, MemoryRecorded)
         found = _replaced(session, position)
@@ -158,18 +160,34 @@ def consolidate_memory(home: Home, scope: str = "", most: int = 1_000) -> Change
 
 
 def reword_memory(home: Home, begins: str, draft: str, subject: str = "") -> ChangeDocument:
-    """Write the summary whose id begins with *begins* in the words of *draft*.
+    """Write the summary whose id begins with *begins* in the words of *draft*; for its subject.
 
     Raises:
         MemoryMissingError: There is no such node, or several.
         RefusedError: The draft does not stand, or it is no summary.
     """
     node = _node(home, begins)
+    subject = subject or node.subject  # as in `correct_memory`
     asked = MemoryReword(node_id=node.id, draft=draft, scope=node.scope, subject=subject)
     fact, position = _asked(home, asked, MemoryConsolidated)
     return ChangeDocument(
         id=fact.consolidation_id, done="reworded", position=position, wrote=list(fact.wrote)
     )
+
+
+def _refuse_personal_edges(home: Home, edges: Sequence[MemoryEdge]) -> None:
+    """Refuse edges of a node about nobody to one about somebody, before anything is recorded.
+
+    Memory would refuse them, too; but the request would stay in the log in clear.
+    """
+    with HomeMemory.open(home) as memory:
+        nodes = memory.view.nodes([edge.to for edge in edges])
+    for node in nodes.values():
+        if node.subject:
+            raise RefusedError(
+                f"memory {node.id} is personal data of a subject: name the same one with "
+                "--subject; nothing was recorded"
+            )
 
 
 def _node(home: Home, begins: str) -> Node:

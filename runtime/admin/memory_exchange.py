@@ -25,6 +25,7 @@ from cortex.runtime.sessions import BRIEF_S, Session
 from cortex.runtime.subjects import SubjectKeys
 
 TOGETHER = 250  # requests in one transaction
+TOGETHER_BYTES = 2 << 20  # of them; a hub takes 4 MiB at once, and one request has far less
 WAIT_S = 600.0
 
 
@@ -122,8 +123,7 @@ def _published(session: Session, requests: Sequence[Event]) -> tuple[int, list[s
     done, refused = 0, list[str]()
     until = time.monotonic() + WAIT_S
     try:
-        for start in range(0, len(requests), TOGETHER):
-            part = requests[start : start + TOGETHER]
+        for part in _parts(requests):
             last = session.publish(*part)
             left.update(range(last - len(part) + 1, last + 1))
         while left and time.monotonic() < until:
@@ -147,3 +147,17 @@ def _published(session: Session, requests: Sequence[Event]) -> tuple[int, list[s
             "takes nothing in twice"
         )
     return done, refused
+
+
+def _parts(requests: Iterable[Event]) -> Iterator[list[Event]]:
+    """*requests* in their order, as many together as one transaction may have."""
+    part, size_bytes = list[Event](), 0
+    for request in requests:
+        more_bytes = len(msgspec.msgpack.encode(request))
+        if part and (len(part) == TOGETHER or size_bytes + more_bytes > TOGETHER_BYTES):
+            yield part
+            part, size_bytes = [], 0
+        part.append(request)
+        size_bytes += more_bytes
+    if part:
+        yield part

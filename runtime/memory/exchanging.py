@@ -98,7 +98,7 @@ def import_requests(
     ends = [end for edge in exchange.edges for end in (edge.node_id, edge.to)]
     known = _known(view, dict.fromkeys((*ids, *ends)), names)
     _check_known(exchange, known)
-    joining = view.edges(list(known))
+    joining = _joining(view, known)
     fresh = [node for node in exchange.nodes if node.id not in known]
     open_ = [n for n in exchange.nodes if n.id not in known or not known[n.id][1].gone]
     requests = ImportRequests(
@@ -180,6 +180,19 @@ def _known(
         )
         for node in nodes.values()
     }
+
+
+def _joining(view: MemoryView, known: Iterable[str]) -> list[Edge]:
+    """The edges of the *known* nodes, and of all that replaced them: a circle may close there."""
+    found: dict[tuple[str, str, str], Edge] = {}
+    seen, open_ = set[str](), set(known)
+    while open_:
+        seen |= open_
+        edges = view.edges(list(open_))
+        found |= {(e.node_id, e.edge, e.to): e for e in edges}
+        successors = {e.node_id for e in edges if e.edge == "supersedes" and e.to in open_}
+        open_ = successors - seen
+    return list(found.values())
 
 
 def _check_known(exchange: Exchange, known: Mapping[str, tuple[Node, NodeState]]) -> None:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.log import BlobError
 from cortex.runtime.projections import HomeLog
 
-from .opening import OpenedFinder, opened_finder, opened_store
+from .opening import IndexFolder, OpenedFinder, opened_finder, opened_store
 from .view import MemoryView
 
 if TYPE_CHECKING:
@@ -28,9 +27,11 @@ LONGEST_TEXT = 1_000  # characters of a question
 class HomeMemory:
     """What a home remembers, up to `view.position`."""
 
-    def __init__(self, home: Home, source: HomeLog, folder: Path | None, view: MemoryView) -> None:
+    def __init__(
+        self, home: Home, source: HomeLog, index: IndexFolder | None, view: MemoryView
+    ) -> None:
         self.home, self.source, self.view = home, source, view
-        self._folder = folder  # of the index; None for one that passes
+        self._index = index  # None for one that passes
 
     @classmethod
     @contextmanager
@@ -46,7 +47,7 @@ class HomeMemory:
         with HomeLog.open(now) as source, ExitStack() as stack:
             opened = opened_store(now, source, stack)
             with opened.store.view(home.as_of) as view:
-                yield cls(home, source, opened.folder, view)
+                yield cls(home, source, opened.place, view)
 
     def find(
         self,
@@ -179,6 +180,6 @@ class HomeMemory:
 
     @contextmanager
     def _finder(self) -> Iterator[OpenedFinder]:
-        folder = self._folder if self.home.as_of is None else None
+        index = self._index if self.home.as_of is None else None
         with ExitStack() as stack:
-            yield opened_finder(self.home, folder, self.view, stack)
+            yield opened_finder(self.home, index, self.view, stack)

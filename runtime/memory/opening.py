@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from cortex.bus import Logger
 from cortex.runtime.access.trust import UntrustedHomeError
@@ -33,11 +33,37 @@ NOWHERE: Final = "no folder can be written that passes: free some space in the o
 log = Logger("cortex.memory")
 
 
+class IndexFolder(NamedTuple):
+    """The folder of the index, for as long as the store that it is made from stands there.
+
+    An erasure removes both. Who had the store open still reads what was erased, and must not write
+    it into a new index.
+    """
+
+    folder: Path
+    store: Path
+    file: tuple[int, int]  # device and inode of the store; no other file has them while it is open
+
+    @classmethod
+    def beside(cls, store: MemoryStore) -> Self:
+        """The one for *store*, in its folder."""
+        return cls(store.path.parent, store.path, _file(store.path))
+
+    def is_valid(self) -> bool:
+        """Whether the store was not removed."""
+        return _file(self.store) == self.file
+
+    def remove(self) -> None:
+        """Remove the index; the next read makes it again."""
+        for path in (self.folder / "vectors").glob("memory.*"):
+            path.unlink(missing_ok=True)
+
+
 class OpenedStore(NamedTuple):
     """A store at the end of the log."""
 
     store: MemoryStore
-    folder: Path | None  # for the index; None for one that passes
+    place: IndexFolder | None  # of the index; None for one that passes
 
 
 class OpenedFinder(NamedTuple):
@@ -56,7 +82,8 @@ def opened_store(home: Home, source: HomeLog, stack: ExitStack) -> OpenedStore:
     failed: MemoryStoreError | None = None
     if is_usable(home):
         try:
-            return OpenedStore(_advanced(home.path, source), home.path)
+            store = _advanced(home.path, source)
+            return OpenedStore(store, IndexFolder.beside(store))
         except MemoryStoreError as error:
             failed = error
             _warn(error)
@@ -69,9 +96,9 @@ def opened_store(home: Home, source: HomeLog, stack: ExitStack) -> OpenedStore:
 
 
 def opened_finder(
-    home: Home, folder: Path | None, view: MemoryView, stack: ExitStack
+    home: Home, index: IndexFolder | None, view: MemoryView, stack: ExitStack
 ) -> OpenedFinder:
-    """A finder that is closed with *stack*; its index is in *folder*, or in one that passes.
+    """A finder that is closed with *stack*; its index is in its folder, or in one that passes.
 
     By words alone if the index passes.
 
@@ -83,10 +110,15 @@ def opened_finder(
     from cortex.runtime.retrieval import StoreDiskError
 
     failed: StoreDiskError | None = None
-    if folder is not None:
+    if index is not None and index.is_valid():
         embedder = embedder_of(Config.load(home).knowledge)
         try:
-            return _updated(folder, embedder, view, stack)
+            with ExitStack() as opened:
+                found = _updated(index.folder, embedder, view, opened)
+                if index.is_valid():
+                    stack.push(opened.pop_all())
+                    return found
+            index.remove()  # there was an erasure meanwhile
         except StoreDiskError as error:
             failed = error
             _warn(error)
@@ -105,6 +137,15 @@ def is_usable(home: Home) -> bool:
     except UntrustedHomeError:
         return False
     return os.access(home.path, os.W_OK)
+
+
+def _file(path: Path) -> tuple[int, int]:
+    """Device and inode of a file; zeros if it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 def _advanced(folder: Path, source: HomeLog) -> MemoryStore:

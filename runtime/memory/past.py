@@ -35,9 +35,8 @@ class PastNodes:
         if execution:
             return self._derived(node_id, execution)
         for record in self._history(f"memory/{node_id}"):
-            if record.topic == MemoryRecorded.topic_name():
-                if record.erased:
-                    return None
+            # What was erased may have been imported again since, under its id.
+            if record.topic == MemoryRecorded.topic_name() and not record.erased:
                 event = self._vocabulary.read(record)
                 return node_of(record, event) if isinstance(event, MemoryRecorded) else None
         return None

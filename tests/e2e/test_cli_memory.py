@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from .up_world import Desk
+from cortex.runtime.memory import Exchange, ExchangedNode, lines_of
+
+from .up_world import Desk, opened
 
 
 @pytest.fixture
@@ -150,3 +152,27 @@ def test_one_word_finds_a_memory_as_several_do_and_a_wrong_id_finds_none(desk: D
     assert after.stdout.startswith(f"{node}: Billing uses Postgres")
     assert "'zzzz' begins no id, and fits no memory" in wrong.stderr
     assert (wrong.returncode, inspected.returncode) == (3, 3)
+
+
+def test_a_file_of_long_memories_is_taken_in_while_a_hub_is_up(tmp_path: Path) -> None:
+    count = 300  # of 16,000 characters: more than a hub takes at once
+    nodes = [
+        ExchangedNode(
+            id=f"long{number:04}",
+            kind="observation",
+            content=f"Part {number} ".ljust(16_000, "x"),
+            scope="user",
+            origin="person",
+            since_ns=1,
+        )
+        for number in range(count)
+    ]
+    with (tmp_path / "memory.jsonl").open("wb") as file:
+        file.writelines(lines_of(Exchange(tuple(nodes), ())))
+
+    with opened(tmp_path) as desk:
+        desk.serve()
+        done = desk.run("memory", "import", "memory.jsonl", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["recorded"] == count

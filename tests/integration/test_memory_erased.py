@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.actors.engines import PackageEngine
 from cortex.bus.events import (
@@ -12,6 +13,7 @@ from cortex.bus.events import (
     MemoryFind,
     MemoryForget,
     MemoryRecord,
+    MemoryRecorded,
     MemoryRefused,
     MemoryRequest,
     MemoryRequested,
@@ -21,12 +23,23 @@ from cortex.bus.events import (
     PackageRefused,
 )
 from cortex.runtime import erasure
-from cortex.runtime.admin import correct_memory, forget_memory, restore_memory, view_memory
-from cortex.runtime.kernel import Home, Runtime
+from cortex.runtime.admin import (
+    correct_memory,
+    export_memory,
+    forget_memory,
+    import_memory,
+    record_memory,
+    restore_memory,
+    reword_memory,
+    view_memory,
+)
+from cortex.runtime.kernel import Home, RefusedError, Runtime
 from cortex.runtime.log import BlobError
-from cortex.runtime.memory import HomeMemory
+from cortex.runtime.memory import HomeMemory, MemoryView
 
 from ..staff_world import World
+from ..unit.test_memory_rewording import shorter
+from ..unit.test_memory_summaries import said
 from .test_erasure import found_in
 from .test_memory import COMPONENTS, found, record, told
 from .test_packages import compiled
@@ -162,6 +175,62 @@ def test_commands_that_name_no_person_record_nothing_of_one_in_clear(home: Home)
     assert found_in(home.path, SEEDS) == {}
 
 
+def test_a_wording_that_names_no_person_belongs_to_that_of_the_summary(home: Home) -> None:
+    with Runtime(home, components=COMPONENTS) as runtime:
+        world = World(runtime)
+        before: tuple[MemoryEdge, ...] = ()
+        for number in range(12):
+            node = record(world, said(number), edges=before, update=False, subject=ANNA)
+            before = (MemoryEdge("caused_by", node),)
+        (summary, *_) = told(world, MemoryConsolidate())
+    assert isinstance(summary, MemoryRecorded)
+
+    reword_memory(home, summary.node_id, shorter(summary.content.partition(": ")[2]))
+
+    erasure.erase(home, ANNA, "she asked for it")
+    assert found_in(home.path, ["load balancer", "copied by hand"]) == {}
+
+
+def test_an_edge_to_a_person_is_refused_before_its_text_is_on_record(home: Home) -> None:
+    with Runtime(home, components=COMPONENTS) as runtime:
+        node = record(World(runtime), f"Anna said {SEEDS[0]}", subject=ANNA)
+    edge = MemoryEdge("supersedes", node)
+    asked = MemoryRecord(kind="decision", content=SEEDS[1], origin="person", edges=(edge,))
+
+    with pytest.raises(RefusedError, match="name the same one with --subject"):
+        record_memory(home, asked)
+
+    record_memory(home, replace(asked, content=SEEDS[2], subject=ANNA))
+    erasure.erase(home, ANNA, "she asked for it")
+    assert found_in(home.path, SEEDS) == {}
+
+
+@pytest.mark.parametrize("moment", ["before the search", "while it writes the index"])
+def test_who_reads_memory_over_an_erasure_writes_nothing_of_the_person_again(
+    home: Home, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Runtime(home, components=COMPONENTS) as runtime:
+        record(World(runtime), f"Anna said {SEEDS[0]}", subject=ANNA)
+    touched = MemoryView.touched
+
+    def erased_meanwhile(view: MemoryView, after: int) -> list[str]:
+        monkeypatch.undo()
+        erasure.erase(home, ANNA, "she asked for it")
+        return touched(view, after)
+
+    with HomeMemory.open(home) as memory:
+        if moment == "before the search":
+            erasure.erase(home, ANNA, "she asked for it")
+        else:
+            monkeypatch.setattr(MemoryView, "touched", erased_meanwhile)
+        memory.find(["what did Anna say?"], ("user",))
+
+    assert found_in(home.path, SEEDS) == {}
+    with HomeMemory.open(home) as memory:
+        (result,) = memory.find(["what did Anna say?"], ("user",))
+    assert not result.hits
+
+
 def test_memories_of_two_people_are_two_though_they_say_the_same(home: Home) -> None:
     with Runtime(home, components=COMPONENTS) as runtime:
         world = World(runtime)
@@ -186,3 +255,20 @@ def test_a_person_who_was_erased_may_be_remembered_anew(home: Home) -> None:
         assert [hit["node"]["id"] for hit in found(world.client, "tea")] == [node]
         (again,) = told(world, MemoryRecord(kind="decision", content="likes tea", subject=ANNA))
     assert getattr(again, "again", False)
+
+
+def test_what_was_erased_and_imported_again_is_forgotten_and_restored_like_any_memory(
+    home: Home,
+) -> None:
+    with Runtime(home, components=COMPONENTS) as runtime:
+        node = record(World(runtime), "Likes tea", subject=ANNA, quote="tea, please")
+    file = list(export_memory(home, with_subjects=True)[1])
+    erasure.erase(home, ANNA, "she asked for it")
+    import_memory(home, file)
+
+    forget_memory(home, node)
+    with HomeMemory.open(home) as memory:
+        assert memory.view.nodes([node])[node].content == "Likes tea"
+    restore_memory(home, node)
+
+    assert list(export_memory(home, with_subjects=True)[1]) == file

@@ -222,6 +222,24 @@ def test_edges_that_would_close_a_circle_with_those_here_leave_nothing_half_writ
     assert read_lines(everything(lived)) == file
 
 
+def test_a_circle_is_found_also_through_memories_that_the_file_does_not_name(lived: Home) -> None:
+    with Runtime(lived, components=COMPONENTS) as runtime:
+        world = World(runtime)
+        ids = [record(world, "Version 0", update=False)]
+        for number in range(1, 6):
+            edges = (MemoryEdge("supersedes", ids[-1]),)
+            ids.append(record(world, f"Version {number}", edges=edges, update=False))
+    before = everything(lived)
+    back = ExchangedEdge(node_id=ids[0], edge="supersedes", to="efgh")
+    on = ExchangedEdge(node_id="efgh", edge="supersedes", to=ids[-1])
+    new = msgspec.structs.replace(NODE, id="efgh", content="Use a file")
+
+    with pytest.raises(MemoryInvalidError, match=r"cannot supersede it.*taken in"):
+        import_memory(lived, lines_of(Exchange((new,), (back, on))))
+
+    assert everything(lived) == before
+
+
 def test_personal_data_of_a_file_belongs_to_the_same_person_in_the_home_that_takes_it(
     lived: Home, tmp_path: Path
 ) -> None:
