@@ -216,7 +216,7 @@ class Decider:
                 kind="correction",
                 content=request.content,
                 scope=old.scope,
-                subject=request.subject,
+                subject=asked.subject,
                 origin=request.origin,
                 by=asked.by,
                 edges=(MemoryEdge("supersedes", request.node_id),),

@@ -30,6 +30,7 @@ MOST_DIMENSIONS: Final = 4_096  # of an embedding
 MOST_VALUE: Final = 3.4e38  # of a number in it, which is stored as float32
 MOST_USES: Final = 1_000_000  # that an import may say of a node
 LONGEST_NAME: Final = 200  # characters, of who said it there
+LONGER_NAME: Final = 6  # characters of a subject's name; a random id may hold a shorter one
 KINDS: Final[tuple[Kind, ...]] = (
     "decision",
     "correction",
@@ -143,6 +144,12 @@ def check_record(asked: MemoryRecord) -> None:
     if asked.node_id and not _NAME.fullmatch(asked.node_id):
         raise MemoryInvalidError(
             f"{asked.node_id[:80]!r} is no id: write 4 to 40 small letters and digits, or none"
+        )
+    name = asked.subject.casefold()
+    if name and (asked.node_id == name or (len(name) >= LONGER_NAME and name in asked.node_id)):
+        raise MemoryInvalidError(
+            "the id of the memory has the name of its subject, and is recorded in clear: write "
+            "another one, or none"
         )
 
 

@@ -67,7 +67,7 @@ def recorded(request: MemoryRecord, asked: RequestRecord, node_id: str) -> Memor
         kind=request.kind,
         content=request.content,
         scope=request.scope,
-        subject=request.subject,
+        subject=asked.subject,  # the id: an id of a node may hold a short name by chance
         origin=request.origin,
         by=asked.by,
         confidence=request.confidence,

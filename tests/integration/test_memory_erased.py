@@ -272,3 +272,32 @@ def test_what_was_erased_and_imported_again_is_forgotten_and_restored_like_any_m
     restore_memory(home, node)
 
     assert list(export_memory(home, with_subjects=True)[1]) == file
+
+
+def test_an_id_may_hold_a_short_name_by_chance_and_is_refused_if_it_is_one(home: Home) -> None:
+    by_chance = MemoryRecord(
+        kind="decision", content="Likes tea", origin="person", subject="ada", node_id="x7adaq2m"
+    )
+    with Runtime(home, components=COMPONENTS) as runtime:
+        world = World(runtime)
+        (recorded,) = told(world, by_chance)
+        (again,) = told(world, replace(by_chance, node_id=""))
+        refused = [
+            *told(world, replace(by_chance, node_id="anna", subject="Anna")),
+            *told(world, replace(by_chance, node_id="1annalena", subject="annalena")),
+        ]
+        (corrected, _) = told(
+            world, MemoryCorrect(node_id="x7adaq2m", content="Likes coffee", subject="ada")
+        )
+        failures = [each for each in world.said() if each.record.topic == "component.restarted"]
+
+    assert isinstance(recorded, MemoryRecorded)
+    assert isinstance(again, MemoryRecorded)
+    assert isinstance(corrected, MemoryRecorded)
+    assert again.again
+    for each in refused:
+        assert isinstance(each, MemoryRefused)
+        assert "has the name of its subject" in each.reason
+    assert not failures
+    erasure.erase(home, "ada", "it was asked for")
+    assert found_in(home.path, ["Likes tea", "Likes coffee"]) == {}
