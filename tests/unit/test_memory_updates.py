@@ -99,6 +99,27 @@ def test_small_talk_is_never_sure_to_replace_anything(old: str, new: str) -> Non
     assert certainty(old, new) < SURE
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ticket 17 is now closed", "Ticket 18 is now closed"),
+        ("Phase two is now ready", "Phase three is now ready"),
+        ("Customer Acme is now live", "Customer Globex is now live"),
+        ("Plan A is now valid", "Plan B is now valid"),
+        ("The deadline of project A is now May 3", "The deadline of project B is now May 5"),
+        ("We merged PR 12", "We have merged PR 13"),
+        ("We closed ticket 17", "We now closed ticket 18"),
+        ("We removed the plugin Alpha", "We removed the plugin Beta"),
+        ("The report for Monday is now sent", "The report for Tuesday is now sent"),
+        ("We now support Python 3.11", "We now support Python 3.12"),
+    ],
+)
+def test_what_is_done_with_the_next_thing_does_not_surely_replace_the_one_before(
+    old: str, new: str
+) -> None:
+    assert certainty(old, new) < SURE
+
+
 def test_two_speakers_never_replace_what_each_says_of_himself() -> None:
     (old,) = said("My interview is on April 20.", speaker="anna")
     new = Statement("new", "My interview is moved to May 3.", 5, "boris")

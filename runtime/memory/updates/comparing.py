@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from .reading import DATE, NAME, NUMBER, WORD, Reading, Word
+from .vocabulary import DONE
 
 _LIGHT: Final = 0.5  # weight of a number or a date that both have: it is seldom what they are about
 _ENOUGH: Final = 3.0  # shared weight from which more shared words say no more
@@ -117,8 +118,14 @@ def compared(new: Reading, old: Reading, common: Common) -> Compared:
         former_unknown=float(bool(new.former) and not named),
         adds=float(new.adds or old.adds),
         value=(_text(value_old) or _text(_named(new, old)), _text(value_new)),
-        is_loose=_kind(value_new) == WORD and not (named or new.announces),
+        is_loose=not named
+        and ((_kind(value_new) == WORD and not new.announces) or _are_both_done(new, old)),
     )
+
+
+def _are_both_done(new: Reading, old: Reading) -> bool:
+    """Whether both tell of a thing that was done once: "we merged PR 12", "we merged PR 13"."""
+    return any(word in DONE and word in old.low for word in new.low)
 
 
 def highest(new: Reading, old: Reading, common: Common) -> Compared:
@@ -179,7 +186,11 @@ def _place(reading: Reading, run: Run) -> tuple[tuple[str, str], ...]:
 
 def _is_key(run: Run, reading: Reading) -> bool:
     """Whether *run* is in the place of what a statement is about, not of what it says."""
-    if not run or _kind(run) in (DATE, NUMBER):
+    if not run or _kind(run) == DATE:
+        return False
+    if reading.is_called(run[0]):
+        return True
+    if _kind(run) == NUMBER:
         return False
     if run[0] is reading.words[0] and reading.verb > run[0].place:
         return not reading.titled  # "X is ...", but not "X is the head of ..."

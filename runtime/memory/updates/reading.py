@@ -103,6 +103,11 @@ class Reading(Struct, frozen=True, gc=False):
         named = word.kind in (WORD, NAME) and word.place - 2 not in self.former_at
         return named and _owning(self.low, word.place)
 
+    def is_called(self, word: Word) -> bool:
+        """Whether a number or name says which one it is about: "ticket 17 is", "plan B is"."""
+        follows = word.first > 0 and bool(_TOKENS[self.low[word.first - 1]].kind)
+        return follows and word.kind in (NUMBER, NAME) and self.verb > word.place
+
     def before(self, word: Word) -> str:
         """The word before *word*, articles left out; empty if there is none."""
         place = word.first - 1
@@ -202,6 +207,8 @@ def _words(
         if not kind or (kind == NAME and place and _is_called(text, match, place)):
             continue
         if kind == NAME and not place:
+            if len(token.text) == 1:
+                continue
             kind = WORD  # a capital there is none of a name
         joined = place > 0 and text[before_it:start].isspace()
         stem = token.stem
@@ -322,6 +329,8 @@ def _kind(token: str, word: str) -> str:
         return DATE
     if word in DAY:
         return DATE
+    if len(token) == 1 and token.isupper() and word != "i":
+        return NAME  # "project A"; the first word of a sentence is none: see `_words`
     if word in FUNCTION or word in CHANGE or word.split("'", 1)[0] in FUNCTION or len(word) < 2:
         return ""
     return NAME if token[0].isupper() else WORD

@@ -45,6 +45,15 @@ FORMER: Final = _set(
 )
 FORMER_ENDS: Final = _set("to and but because for since so is now as i we he she they it in at on")
 STOPPED: Final = _set("not longer left quit")
+# What is done to a thing once: the next one of which it is said is another thing.
+DONE: Final = _set(
+    """
+    added approved archived booked built cancelled canceled closed completed created deleted
+    delivered deployed disabled dropped enabled finished fixed hired installed invoiced launched
+    merged opened ordered paid passed published rejected released removed resolved reviewed sent
+    shipped signed sold solved submitted support supports supported tested wrote written
+    """
+)
 FORMER_WORDS: Final = 6  # no value is longer
 NOT_FORMER: Final = _set("now today this here then tomorrow next") | _set("only just even yet sure")
 TAKEN_OVER: Final = _set("took take taken takes gone went going go")
