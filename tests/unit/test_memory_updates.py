@@ -112,6 +112,7 @@ def test_small_talk_is_never_sure_to_replace_anything(old: str, new: str) -> Non
         ("We removed the plugin Alpha", "We removed the plugin Beta"),
         ("The report for Monday is now sent", "The report for Tuesday is now sent"),
         ("We now support Python 3.11", "We now support Python 3.12"),
+        ("The build on main failed with error 12", "The build on main failed with error 13"),
     ],
 )
 def test_what_is_done_with_the_next_thing_does_not_surely_replace_the_one_before(

@@ -48,10 +48,11 @@ STOPPED: Final = _set("not longer left quit")
 # What is done to a thing once: the next one of which it is said is another thing.
 DONE: Final = _set(
     """
-    added approved archived booked built cancelled canceled closed completed created deleted
-    delivered deployed disabled dropped enabled finished fixed hired installed invoiced launched
-    merged opened ordered paid passed published rejected released removed resolved reviewed sent
-    shipped signed sold solved submitted support supports supported tested wrote written
+    added approved archived booked built cancelled canceled closed completed crashed created
+    deleted delivered deployed disabled dropped enabled failed finished fixed hired installed
+    invoiced launched merged opened ordered paid passed published rejected released removed
+    resolved reviewed sent shipped signed sold solved submitted support supports supported
+    tested wrote written
     """
 )
 FORMER_WORDS: Final = 6  # no value is longer
