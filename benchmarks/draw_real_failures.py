@@ -113,7 +113,7 @@ def drawn(shelf: Shelf, project: str) -> Iterator[Case]:
     until = time.monotonic() + PROJECT_S
     kept = 0
     for before, after in fixing_releases(shelf, project):
-        if kept == KEPT or time.monotonic() > until:
+        if kept >= KEPT or time.monotonic() > until:
             return
         try:
             cases = list(cases_between(shelf, project, before, after))
@@ -142,10 +142,10 @@ def cases_between(shelf: Shelf, project: str, before: str, after: str) -> Iterat
         return
     failing &= outcomes(run_tests(python, fixed, *options, *tests), "PASSED")
     lines = sum(len((broken / each).read_bytes().splitlines()) for each in modules)
-    for test in sorted(failing, key=lambda name: hashlib.sha256(name.encode()).digest())[:TESTS]:
-        needed = (
-            changed if len(changed) == 1 else needed_files(python, broken, fixed, changed, test)
-        )
+    for test in sorted(failing, key=_hash)[:TESTS]:
+        needed = changed
+        if len(changed) > 1:
+            needed = needed_files(python, broken, fixed, changed, test)
         yield Case(
             project=project,
             visible=list(PROJECTS).index(project) % 2 == 0,

@@ -33,8 +33,10 @@ BACKENDS = (  # of the projects' releases: pip asks them for their names and ver
     *("poetry-core", "pdm-backend", "setuptools-scm", "Cython"),
 )
 TEST_FOLDERS = frozenset({"test", "tests", "testing"})
-OTHER_FOLDERS = frozenset({"bench", "benchmarks", "bin", "doc", "docs", "examples", "scripts"})
-OTHER_FOLDERS |= {"tools", "utils", "build", "dist", "ci", "extras", "fuzz", "misc"}
+OTHER_FOLDERS = frozenset(
+    {"bench", "benchmarks", "bin", "build", "ci", "dist", "doc", "docs", "examples", "extras"}
+    | {"fuzz", "misc", "scripts", "tools", "utils"}
+)
 _NO_MODULES = frozenset({"setup.py", "conftest.py", "noxfile.py", "tasks.py", "fabfile.py"})
 
 
