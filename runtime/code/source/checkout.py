@@ -76,33 +76,36 @@ class Checkout:
         for path in self.files:
             self._by_name.setdefault(path.rpartition("/")[2].casefold(), []).append(path)
         self._matches: dict[tuple[str, str], list[Match]] = {}
-        self._folders: dict[str, Path] = {}  # where each folder really is
+        self._folders: dict[str, tuple[str, bool]] = {}  # where each really is, and if inside
         self._lines: dict[str, list[str]] = {}
 
     def read_bytes(self, path: str) -> bytes:
         """Return what is in a file of the checkout; nothing for one too large, gone or outside."""
         try:
-            real = self._inside(path)
-            with real.open("rb") as file:
+            with open(self._inside(path), "rb") as file:  # noqa: PTH123  # no Path
                 return b"" if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES else file.read()
         except (OSError, ValueError):  # gone since it was listed, a folder, or a loop of links
             return b""
 
-    def _inside(self, path: str) -> Path:
+    def _inside(self, path: str) -> str:
         """Return where a file really is; raises ValueError for one outside the folder."""
-        folder = path.rpartition("/")[0]
+        folder, _, name = path.rpartition("/")
         if folder not in self._folders:  # a link may stand in for any folder on the way
-            self._folders[folder] = (self.root / folder).resolve(strict=True)
-        real = self._folders[folder] / path.rpartition("/")[2]
-        mode = real.lstat().st_mode
+            place = (self.root / folder).resolve(strict=True)
+            self._folders[folder] = str(place), self._holds(place)
+        above, is_ours = self._folders[folder]
+        real = f"{above}/{name}"  # no Path: a question may read every file
+        mode = os.lstat(real).st_mode
         if stat.S_ISLNK(mode):
-            real = real.resolve(strict=True)
-            mode = real.stat().st_mode
-        if not stat.S_ISREG(mode) or not real.is_relative_to(self.root):
-            raise ValueError(path)
-        if ".git" in real.relative_to(self.root).parts:  # a link may lead into git's own folder
+            target = Path(real).resolve(strict=True)
+            real, mode, is_ours = str(target), target.stat().st_mode, self._holds(target)
+        if not stat.S_ISREG(mode) or not is_ours or name == ".git":
             raise ValueError(path)
         return real
+
+    def _holds(self, real: Path) -> bool:
+        """Whether a real place is inside; a link may lead into git's own folder, which is not."""
+        return real.is_relative_to(self.root) and ".git" not in real.relative_to(self.root).parts
 
     def read_lines(self, path: str) -> list[str]:
         """Return the lines of a text file; none for an empty or a binary one."""

@@ -10,6 +10,7 @@ from .checkout import Checkout, is_test
 from .frames import Frame, parse_frames
 from .resolve import ResolvedFrame, last_name, resolve
 from .symbols import Definition, Name, called_names, enclosing_symbol, find_definitions, find_names
+from .under_test import find_suspects
 
 # Points by what the log shows of a place; the steps between them keep the classes apart.
 _POINTS = {"trace": 100.0, "error": 92.0, "mention": 45.0, "note": 35.0, "warning": 30.0}
@@ -20,7 +21,8 @@ _IN_TEST = 4.0  # off: between two failures the code under test is the better st
 _IN_LIBRARY = 50.0
 _SAYS_FAILURE = 5.0
 _PER_REPEAT, _MAX_REPEATS = 0.5, 8
-_TEST_NAME, _CALLED, _SYMBOL = 26.0, 22.0, 20.0
+_TEST_NAME, _CALLED, _SYMBOL, _SUSPECT = 26.0, 22.0, 20.0, 19.0
+_PER_SUSPECT = 0.5  # off for each more likely one
 _PER_NAMESAKE = 2.0  # off for each further definition of the same name
 _MAX_NAMESAKES = 4
 _FAILURE = re.compile(r"error|fail|exception|panic|fatal|assert", re.IGNORECASE)
@@ -45,12 +47,14 @@ def find_relevant_code(
 ) -> list[Location]:
     """Return the lines of *checkout* that a failure's text points at, best first.
 
-    Nothing is returned for a text that names no file, test or symbol of the checkout.
+    Where a test failed by itself, and no frame leads from it into the project, the functions that
+    it is likely about come behind it. Nothing is returned for a text that names no file, test or
+    symbol of the checkout.
     """
     lines = text_or_lines.splitlines() if isinstance(text_or_lines, str) else list(text_or_lines)
     places = _without_warnings(resolve(parse_frames(lines), checkout))
     found = _from_places(places, lines, checkout)
-    found += _from_names(found, lines, checkout)
+    found += [*_from_names(found, lines, checkout), *_from_test(found, places, checkout)]
     merged = sorted(_merge(found), key=lambda each: (-each.score, each.log_line))
     return [_shown(location, checkout) for location in merged[:limit]]
 
@@ -152,7 +156,11 @@ def _from_names(
     """Return where the tests and symbols that the log names are defined."""
     names = find_names(lines)
     names += _under_test(found, checkout)
-    definitions = find_definitions(names, checkout)
+    definitions = [
+        each
+        for each in find_definitions(names, checkout)
+        if not (each.name.is_test and _is_shown_inside(each, found, checkout))
+    ]
     namesakes: dict[str, int] = {}
     for each in definitions:
         namesakes[each.name.name] = namesakes.get(each.name.name, 0) + 1
@@ -163,12 +171,59 @@ def _from_names(
     ]
 
 
+def _is_shown_inside(test: Definition, found: Sequence[Location], checkout: Checkout) -> bool:
+    """Whether a line inside of a test was found, which says more than the test's head."""
+    lines = checkout.read_lines(test.path)
+    return any(each.path == test.path and _symbol(each, lines) == test.name.name for each in found)
+
+
 def _under_test(found: Sequence[Location], checkout: Checkout) -> list[Name]:
     """Return what the best place calls, if that place is a test's assertion."""
-    best = max(found, key=lambda each: each.score, default=None)
-    if best is None or not _in_test(best.path, best.line, checkout):
+    best = _failed_in_test(found, checkout)
+    if best is None:
         return []
     return called_names(checkout.read_lines(best.path)[best.line - 1], best.log_line - 1)
+
+
+def _failed_in_test(found: Sequence[Location], checkout: Checkout) -> Location | None:
+    """Return the best place, if it is a test's: no frame leads from there into the project."""
+    best = max(found, key=lambda each: each.score, default=None)
+    return best if best and _in_test(best.path, best.line, checkout) else None
+
+
+def _from_test(
+    found: Sequence[Location], places: Sequence[ResolvedFrame], checkout: Checkout
+) -> list[Location]:
+    """Return what the test is likely about, if the log shows a test alone."""
+    best = _failed_in_test(found, checkout)
+    if best is None:
+        return []
+    suspects = find_suspects(*_in_failed_test(best, places, checkout), checkout)
+    return [
+        Location(
+            path=each.path,
+            line=each.line,
+            symbol=each.name,
+            why=f"the failed test is likely about {each.name}, by the words of both",
+            score=_SUSPECT - _PER_SUSPECT * number,
+            log_line=best.log_line,
+        )
+        for number, each in enumerate(suspects)
+    ]
+
+
+def _in_failed_test(
+    best: Location, places: Sequence[ResolvedFrame], checkout: Checkout
+) -> tuple[str, int]:
+    """Return the outermost line of a test in the trace of the best place, which may be a helper."""
+    traces = {p.frame.trace for p in places if p.frame.at + 1 == best.log_line and _is_traced(p)}
+    tests = [
+        place
+        for place in places
+        if place.frame.trace in traces and _in_test(place.path, place.line, checkout)
+    ]
+    outermost = max(tests, key=lambda place: place.frame.depth, default=None)
+    return (outermost.path, outermost.line) if outermost else (best.path, best.line)
 
 
 def _named(definition: Definition, namesakes: int) -> Location:

@@ -63,7 +63,7 @@ def _agreement(frame: Frame, match: Match, checkout: Checkout, near: str) -> flo
     lines = checkout.read_lines(match.path)
     if frame.line > len(lines) + 1:  # an unexpected end of a file is told one line below it
         return _OUT_OF_RANGE
-    score = _NEAR_NEIGHBOUR * _shared_folders(match.path, near)
+    score = _NEAR_NEIGHBOUR * shared_folders(match.path, near)
     if frame.source:
         if [line.strip() for line in lines[frame.line - 1 : frame.line]] == [frame.source]:
             score += _SAME_LINE
@@ -100,7 +100,8 @@ def _line(frame: Frame, match: Match, checkout: Checkout) -> int:
     return min(frame.line, len(lines))
 
 
-def _shared_folders(path: str, other: str) -> int:
+def shared_folders(path: str, other: str) -> int:
+    """Return how many folders two paths have in common, counted from the root."""
     shared = 0
     for mine, theirs in zip(path.split("/")[:-1], other.split("/")[:-1], strict=False):
         if mine != theirs:

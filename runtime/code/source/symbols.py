@@ -48,6 +48,7 @@ _ERROR_NAMES = (
     re.compile(r"Call to undefined (?:method|function) (?:[\w\\]+::)?(?P<name>\w+)"),
     re.compile(r"^\s*at (?:[\w`]+\.)*(?P<owner>[A-Z]\w*)\.(?P<name>\w+)\([^()]*\)\s*$"),
 )
+_LACKING = (re.compile(r"'(?P<name>\w+)'(?: object)? has no attribute '"),)
 _CALL = re.compile(r"\b([A-Za-z_]\w{2,})\s*\(")
 _COMMON_CALLS = (
     "assert assertEqual assert_eq expect toBe toEqual toThrow print println printf len range str "
@@ -105,7 +106,7 @@ def find_names(lines: Sequence[str]) -> list[Name]:
     found: dict[tuple[str, str], Name] = {}
     for at, line in enumerate(lines):
         line = line[:1_000]
-        for patterns, is_test in ((_TEST_NAMES, True), (_ERROR_NAMES, False)):
+        for patterns, is_test in ((_TEST_NAMES, True), (_ERROR_NAMES, False), (_LACKING, False)):
             for pattern in patterns:
                 match = pattern.search(line)
                 if match:
@@ -162,7 +163,12 @@ def _in_file(path: str, lines: Sequence[str], wanted: dict[str, Name]) -> list[D
 
 
 def _is_title(line: str, title: str) -> bool:
-    return title in line and re.match(rf"\s*{_TITLE}", line) is not None
+    return title in line and has_title(line)
+
+
+def has_title(line: str) -> bool:
+    """Whether a line opens a test that a sentence names, as `it("adds tax", () => {` does."""
+    return re.match(rf"\s*{_TITLE}", line) is not None
 
 
 def _has_owner(name: Name, lines: Sequence[str], number: int, path: str) -> bool:
@@ -185,25 +191,33 @@ def defined_in(line: str) -> str:
 
 
 def enclosing_symbol(lines: Sequence[str], line: int, path: str = "") -> str:
-    """Return the name of the function or class around a line (1-based), or an empty string.
+    """Return the name of the function or class around a line (1-based), or an empty string."""
+    around = scope_around(lines, line, path)
+    return around.name if around else ""
 
-    Of Python, which *path* tells, the syntax is known; elsewhere indentation has to say it.
+
+def scope_around(lines: Sequence[str], line: int, path: str = "") -> "Scope | None":
+    """Return the innermost function or class around a line (1-based).
+
+    Of Python, which *path* tells, the syntax is known; elsewhere indentation has to say it, and
+    the scope is only known to reach the line.
     """
     if not 0 < line <= len(lines):
-        return ""
+        return None
     if path.endswith((".py", ".pyi")):
         scopes = python_scopes("\n".join(lines))
         if scopes is not None:
             around = [scope for scope in scopes if scope.first <= line <= scope.last]
-            return max(around, key=lambda scope: scope.first).name if around else ""
+            return max(around, key=lambda scope: scope.first, default=None)
     indent = _indent(lines[line - 1])
-    for text in (lines[line - 1], *reversed(lines[: line - 1])):
-        if not text.strip() or (text is not lines[line - 1] and _indent(text) >= max(indent, 1)):
+    for number in range(line, 0, -1):
+        text = lines[number - 1]
+        if not text.strip() or (number != line and _indent(text) >= max(indent, 1)):
             continue
         name = defined_in(text)
         if name and not re.match(r"\s*(?:const|let|var|val)\b(?!.*(?:=>|function))", text):
-            return name
-    return ""
+            return Scope(name, number, line, number)
+    return None
 
 
 def _indent(line: str) -> int:
@@ -217,6 +231,7 @@ class Scope(NamedTuple):
     name: str
     first: int
     last: int
+    head: int  # where its name stands, below its decorators
 
 
 @lru_cache(maxsize=32)  # a trace comes back to the same few files
@@ -235,6 +250,7 @@ def python_scopes(text: str) -> tuple[Scope, ...] | None:
             node.name,
             min([node.lineno, *(each.lineno for each in node.decorator_list)]),
             node.end_lineno or node.lineno,
+            node.lineno,
         )
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
