@@ -19,7 +19,7 @@ _OWN_SUBJECT = re.compile(
 )
 # Where an article goes, what is before it and behind it is read together.
 _AFTER_A_NAME = re.compile(
-    r"(?:(?<=[a-z,] )[A-Z][\w-]*|\ue000|\b(?:[Tt]he|[Aa]n?) [\w-]+|^[A-Z][a-z]+ly) $"
+    r"(?:(?<=[a-z,] )[A-Z][\w-]*|\ue000|\b(?:[Tt]he|[Aa]n?) [\w-]+|^[A-Z][a-z]+ly|\bfinally) $"
 )
 _AFTER_A_PHRASE = re.compile(  # "for convenience a version"
     r"(?:For|In|On|At|With|By|After|Before|During|From|Without|Within|Under|Per) "

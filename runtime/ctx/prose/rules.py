@@ -214,7 +214,12 @@ RULES: tuple[ProseRule, ...] = (
         r"\1've",
         " have ",
     ),
-    _rule("comma", rf", {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
+    _rule(
+        "comma",
+        rf"{speech.NO_BOUNDARY}, {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}",
+        r" \1",
+        ", ",
+    ),
     _rule("comma", rf", (?=({speech.PAUSED})\b){speech.NO_ASIDE}", boundaries.without_comma, ", "),
     # "Unfortunately simple" is not "Unfortunately, the simple".
     _rule(

@@ -149,11 +149,11 @@ NOMINATIVE: Final = r"(?:we|they|I|he|she|there)\b"
 NO_NOUN: Final = (
     r"(?:of|in|on|for|to|with|by|from|at|after|before|when|if|all|and|or|but|not|so|because|than|as|"
     r"once|until|where|while|is|are|was|were|be|only|everything|anything|nothing|those|something|"
-    r"that|which|what|one|ones)"
+    r"via|per|into|onto|over|under|through|about|against|without|within|upon|off|up|out|down|that|which|what|one|ones)"
 )
 PREDICATES: Final = (  # that say the same without a copula
-    r"(?:(?:being )?\w{2,}(?:ed|ing)\b(?! to)|(?:used|made|built|given|known|written|in|on|at|from|"
-    r"within|inside|outside|under|above|below|between|available|specific|relevant|related|"
+    r"(?:(?:being )?\w{2,}(?:ed|ing)\b(?! to)|(?:used|made|built|given|known|written|"
+    r"in(?! turn\b)|on|at|from|within|inside|outside|under|above|below|between|available|specific|relevant|related|"
     r"compatible|responsible|necessary|needed)\b"
     r"|(?:similar|equal|identical|equivalent|different|close|common|visible|accessible|useful|suitable|"
     r"capable|dependent|independent|subject|local|private|internal|external|unique|free|present|full|"
@@ -202,6 +202,12 @@ OPENING_WORDS: Final = (
     r"Hence|Therefore|Rather|Today|Later|Eventually|Initially|Originally|Historically|Technically|"
     r"[A-Z][a-z]+ly|Meanwhile|Soon|"
     r"so|but|and|or|yet|then|last|too|however|therefore|instead|eg|ie|here|first)"
+)
+# "If it was a boat, however, a problem will come": what is before is a whole clause there.
+NO_BOUNDARY: Final = (
+    r"(?:(?<=\bis)|(?<=\bare)|(?<=\bwas)|(?<=\bwere)|(?<=\bcan)|(?<=\bmay)|(?<=\bwill)|(?<=\bmust)|"
+    r"(?<=\bshould)|(?<=\bmight)|(?<=\bcould)|(?<=\bwould)|(?<=\bhas)|(?<=\bhave)|(?<=\bdo)|"
+    r"(?<=\bdoes)|(?<='s)|(?<='re)|(?<='ll)|(?<=\bthat)|(?<=\bif)|(?<=\band)|(?<=\bbut))"
 )
 # Inside a sentence, the others may end what opens it: "while it is here, we wait".
 LINKING_WORDS: Final = r"(so|but|and|or|however|therefore|eg|ie)"
