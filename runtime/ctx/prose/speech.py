@@ -149,12 +149,13 @@ NOMINATIVE: Final = r"(?:we|they|I|he|she|there)\b"
 NO_NOUN: Final = (
     r"(?:of|in|on|for|to|with|by|from|at|after|before|when|if|all|and|or|but|not|so|because|than|as|"
     r"once|until|where|while|is|are|was|were|be|only|everything|anything|nothing|those|something|"
-    r"via|per|into|onto|over|under|through|about|against|without|within|upon|off|up|out|down|that|which|what|one|ones)"
+    r"via|per|into|onto|over|under|through|about|against|without|within|upon|off|up|out|down|"
+    r"that|which|what|one|ones)"
 )
 PREDICATES: Final = (  # that say the same without a copula
     r"(?:(?:being )?\w{2,}(?:ed|ing)\b(?! to)|(?:used|made|built|given|known|written|"
-    r"in(?! turn\b)|on|at|from|within|inside|outside|under|above|below|between|available|specific|relevant|related|"
-    r"compatible|responsible|necessary|needed)\b"
+    r"in(?! turn\b)|on|at|from|within|inside|outside|under|above|below|between|available|"
+    r"specific|relevant|related|compatible|responsible|necessary|needed)\b"
     r"|(?:similar|equal|identical|equivalent|different|close|common|visible|accessible|useful|suitable|"
     r"capable|dependent|independent|subject|local|private|internal|external|unique|free|present|full|"
     r"unaware|aware|inside|outside|ready|safe|easy|hard|difficult|simple) "
