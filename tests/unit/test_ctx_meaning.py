@@ -133,7 +133,7 @@ def test_a_sentence_said_under_another_heading_stays() -> None:
         ("It is, however, closed.", "It's however closed."),
         (
             "The boats came, and the pier, as they say, was full.",
-            "Boats came and pier, as they say, was full.",
+            "Boats came, and pier, as they say, was full.",
         ),
     ],
 )

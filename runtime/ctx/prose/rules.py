@@ -5,24 +5,25 @@ independent of them, makes a rule be undone that does so.
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Final, NamedTuple
 
-from . import speech
+from . import boundaries, speech
 from .negation import denied
 from .participles import PARTICIPLES
 from .sentences import outside
 from .wordings import CONTRACTIONS, EXAMPLES, OPENINGS, POSITIVE, WORDINGS
 
 ANYWHERE: Final = ("contraction", "blanks")  # they change no word that a negation governs
-SEEN_CHARS: Final = 400  # before a word
 KNOWN_USES: Final = 3  # of a name, from which on it needs no article
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+(?: [A-Z]\w+)*\b")
 _NOUN = rf"\b(?!{speech.NO_NOUN} )([\w\ue000]+)"
-_OPEN_ASIDE = re.compile(rf", (?!{speech.LINKS}\b)[^,.;:]{{1,30}}$")
 _NOT_AS_IT_IS: Final = r"(?:(?<!\b[Aa]s )|(?<=soon as )|(?<=long as ))\b"
+_TERM: Final = r"[a-z]+(?: [a-z]+){1,3}"  # marked as one would quote it: "its *set by* type"
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|unless|once|where|since|because|while|after|before|until|as)\b",
     re.IGNORECASE,
@@ -72,14 +73,9 @@ def _specification(found: re.Match[str]) -> str:
     return f"{found[1].upper()} {found[2]}"
 
 
-def _before(found: re.Match[str]) -> str:
-    """What is before a match, as far as it may matter: not the whole of a sentence without end."""
-    return found.string[max(found.start() - SEEN_CHARS, 0) : found.start()]
-
-
 def _participle(found: re.Match[str]) -> str:
     """A participle, but not in "it is the gate that opens", which says which one opens."""
-    if _CLEFT.search(_before(found)):
+    if _CLEFT.search(boundaries.before(found)):
         return found[0]
     return f"{found[1]} {PARTICIPLES[found[2]]}"
 
@@ -90,14 +86,7 @@ def _later(found: re.Match[str]) -> str:
 
 def _then(found: re.Match[str]) -> str:
     """Without "and", but not in a condition, whose consequence a "then" would open."""
-    return found[0] if _CONDITION.search(_before(found)) else "then "
-
-
-def _unless_closing(found: re.Match[str]) -> str:
-    """A comma goes, but one that closes an aside stays with the one that opens it."""
-    if found[1] in ("and", "or", "nor", "but", "eg", "ie"):  # the last of a list
-        return " "
-    return found[0] if _OPEN_ASIDE.search(_before(found)) else " "
+    return found[0] if _CONDITION.search(boundaries.before(found)) else "then "
 
 
 MARKUP: tuple[ProseRule, ...] = (
@@ -107,8 +96,8 @@ MARKUP: tuple[ProseRule, ...] = (
     _rule("self-link", r"\[(https?://[^\[\]\s]{1,1000})\]\(\1/?\)", r"\1", "](http"),
     _rule("anchor", r"\[([^\[\]\n]{1,300})\]\(#[^)\s]{0,300}\)", r"\1", "](#"),
     _rule("emphasis", r"(?<![\w*])\*\*(?! )([^*\n]+?)(?<! )\*\*(?![\w*])", r"\1", "**"),
-    _rule("emphasis", r"(?<![\w*\\])\*(?! )([^*\n]+?)(?<! )\*(?![\w*])", r"\1", "*"),
-    _rule("emphasis", r"(?<![\w_\\])_(?! )([^_\n]+?)(?<! )_(?![\w_])", r"\1", "_"),
+    _rule("emphasis", rf"(?<![\w*\\])\*(?! |{_TERM}\*)([^*\n]+?)(?<! )\*(?![\w*])", r"\1", "*"),
+    _rule("emphasis", rf"(?<![\w_\\`])_(?! |{_TERM}_)([^_\n]+?)(?<! )_(?![\w_])", r"\1", "_"),
     _rule("escape", r"\\([_*\[\]()#.!<>~+-])", r"\1", "\\"),
 )
 
@@ -122,11 +111,10 @@ RULES: tuple[ProseRule, ...] = (
     _phrases("wording", WORDINGS),
     _rule(
         "wording",
-        rf"\b(?=ha(?:ve|s) to\b){speech.NO_MODAL}(?:have|has) to\b(?! do with)",
+        rf"\b(?=ha(?:ve|s) to\b){speech.NO_MODAL}(?:have|has) to(?= [a-z\ue000])(?! do with)",
         "must",
         " to",
     ),
-    _rule("wording", r", as well as ", " and ", ", as well"),
     _rule(
         "wording", r"\bsuch as (?!(?:to|it|is|are|was|these|those|this|that)\b)", "eg ", "such as "
     ),
@@ -142,7 +130,12 @@ RULES: tuple[ProseRule, ...] = (
         r"\1 ",
         " of ",
     ),
-    _rule("wording", r"\b([Ss]ome|[Mm]any|[Ss]everal) of the (?=[a-z]+s\b)", r"\1 ", " of the "),
+    _rule(
+        "wording",
+        r"\b([Ss]ome|[Mm]any|[Ss]everal) of the (?=[a-z]+s\b(?!['’]))",  # noqa: RUF001
+        r"\1 ",
+        " of the ",
+    ),
     _rule(
         "relative",
         rf"(?!{speech.ASKING} ){_NOUN} (?:that|which|who) ha(?:s|ve) "
@@ -150,15 +143,30 @@ RULES: tuple[ProseRule, ...] = (
         r"\1 with ",
         " ha",
     ),
-    _rule("wording", r", which means that ", ", so ", ", which"),
-    _rule("then", r"^((?:If|When|Since|Because) [^.;]{1,300}?, )then ", r"\1", ", then "),
+    _rule("then", r"^((?:If|When|Since|Because) [^.;,]{1,300}, )then ", r"\1", ", then "),
     _rule("filler", rf"\b(?<!not )(?<!n't )(?<!no )(?<!only ){speech.FILLERS} (?=[a-z\ue000])"),
-    _rule("that", rf"\b({speech.THAT_VERBS}) that (?={speech.SUBJECTS})", r"\1 ", " that "),
-    _rule("that", rf"{_NOUN} that (?=(?:we|you|they|I|he|she)\b)", r"\1 ", " that "),
+    _rule(
+        "filler",
+        rf"\b{speech.NO_FREQUENCY}(?<!not )(?<!n't )(?<!no )(?<!only )also (?=[a-z\ue000])",
+        boundaries.without_also,
+        "also ",
+    ),
+    _rule(
+        "that",
+        rf"\b{speech.NO_COPULA}({speech.THAT_VERBS}) that (?={speech.SUBJECTS})",
+        r"\1 ",
+        " that ",
+    ),
+    _rule(
+        "that",
+        rf"(?!{speech.NO_STATEMENT} ){_NOUN} that (?=(?:we|you|they|I|he|she)\b)",
+        r"\1 ",
+        " that ",
+    ),
     *[
         _rule(
             "relative",
-            rf"{_NOUN} {pronoun} (?:(?:is|are|was|were)|ha(?:s|ve) been(?= \w{{2,}}ed\b)) "
+            rf"{_NOUN} {pronoun} (?:is|are|was|were) "
             rf"(?={speech.PREDICATES}){speech.ONE_CLAUSE}",
             r"\1 ",
             f" {pronoun} ",
@@ -180,14 +188,25 @@ RULES: tuple[ProseRule, ...] = (
     ],
     _rule(
         "relative",
-        rf", which (?:is|are|was|were) (?!{speech.NO_PREDICATES}\b)(?=[a-z]){speech.ONE_CLAUSE}",
+        rf", which (?:is|are|was|were) (?!{speech.NO_PREDICATES}\b)(?=[a-z])"
+        r"(?![^.;:,]*,? (?:and|or|but)\b)",  # its other comma would go
         ", ",
         ", which ",
     ),
-    _phrases("contraction", CONTRACTIONS),
+    _phrases("contraction", CONTRACTIONS, behind=r"\b(?! to\b)"),  # "is not to use" denies "use"
     # None at the end of a clause, as in "how old it is" or "as it is".
-    _phrases("contraction", POSITIVE, _NOT_AS_IT_IS, r"\b(?![.;:!?)]|$)(?! not\b)"),
-    _rule("contraction", r"\b([Tt]hat) is(?= [a-z])(?! not)", r"\1's", "hat is "),
+    _phrases(
+        "contraction",
+        POSITIVE,
+        _NOT_AS_IT_IS,
+        r"\b(?![.;:!?)]|$|, (?:and|or|but|so|because)\b)(?! (?:not|that)\b)",
+    ),
+    _rule(
+        "contraction",
+        rf"(?<!ing )\b([Tt]hat) is(?= [a-z])(?! not)(?! (?:to|you|it|{speech.NOMINATIVE}))",
+        r"\1's",
+        "hat is ",
+    ),
     _rule("contraction", r"\b([Ii]t|[Tt]here|[Hh]e|[Ss]he) has(?= been\b)", r"\1's", " has been"),
     _rule(
         "contraction",
@@ -195,19 +214,29 @@ RULES: tuple[ProseRule, ...] = (
         r"\1've",
         " have ",
     ),
-    _rule("comma", rf", {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
-    _rule("comma", rf", (?=({speech.PAUSED})\b){speech.NO_ASIDE}", _unless_closing, ", "),
+    _rule(
+        "comma",
+        rf"{speech.NO_BOUNDARY}, {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}",
+        r" \1",
+        ", ",
+    ),
+    _rule("comma", rf", (?=({speech.PAUSED})\b){speech.NO_ASIDE}", boundaries.without_comma, ", "),
     # "Unfortunately simple" is not "Unfortunately, the simple".
     _rule(
         "comma",
-        rf"(^|[;:] ){speech.OPENING_WORDS},(?= )(?!(?<=ly,) (?:the|an?)\b)",
+        rf"(^|[;:] ){speech.OPENING_WORDS},(?= )(?!(?<=ly,) (?:the|an?)\b)(?! to\b)",
         r"\1\2",
         ", ",
     ),
-    _rule("comma", rf"(?<!,) {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
+    _rule(
+        "comma",
+        rf"(?<!,)(?<!\bdo)(?<!\bdoing) {speech.LINKING_WORDS},(?= ){speech.NO_ASIDE}",
+        r" \1",
+        ", ",
+    ),
     _rule("comma", rf"^({speech.SHORT_OPENING}),(?= {speech.NOMINATIVE})", r"\1", ", "),
-    _rule("article", speech.ARTICLE),
-    *[_rule("article", each) for each in speech.ARTICLES_BEFORE_NOUNS],
+    _rule("article", speech.ARTICLE, boundaries.without_article),
+    *[_rule("article", each, boundaries.without_article) for each in speech.ARTICLES_BEFORE_NOUNS],
     _rule("blanks", r"[ \t]{2,}", " "),
 )
 
@@ -220,7 +249,9 @@ def known_names(text: str) -> ProseRule | None:
         return None
     any_of = "|".join(map(re.escape, names))
     return _rule(
-        "article", rf"\b(?:[Tt]he|[Aa]n?) (?=(?:{any_of})\b(?! [A-Z]| {speech.INSIDE_NAMES}\b))"
+        "article",
+        rf"\b(?:[Tt]he|[Aa]n?) (?=(?:{any_of})\b(?! [A-Z]| {speech.INSIDE_NAMES}\b))",
+        boundaries.without_article,
     )
 
 
@@ -261,10 +292,17 @@ def _on(rule: ProseRule, text: str) -> str:
         return text
     if rule.name in ANYWHERE:
         return rule.on(text)
-    parts: list[str] = []
-    at = 0
-    while stretch := denied(text, at):
-        start, end = stretch
-        parts += (rule.on(text[at:start]), text[start:end])
-        at = end
-    return "".join((*parts, rule.on(text[at:])))
+    spans: list[tuple[int, int]] = []
+    while stretch := denied(text, spans[-1][1] if spans else 0):
+        spans.append(stretch)
+    if not spans:
+        return rule.on(text)
+
+    # The rule sees the whole sentence: what is behind the negation may be a second verb.
+    def free(found: re.Match[str]) -> str:
+        at = bisect_right(spans, found.start(), key=itemgetter(1))  # the first that ends behind it
+        if at < len(spans) and spans[at][0] < found.end():
+            return found[0]
+        return found.expand(rule.becomes) if isinstance(rule.becomes, str) else rule.becomes(found)
+
+    return rule.pattern.sub(free, text)

@@ -6,7 +6,7 @@ The character U+E000 holds the place of what is protected: code, an address, a q
 from typing import Final
 
 FRAMES: Final = (  # before "that"
-    r"(?:(?:please )?(?:also )?note(?:,? however,?)?|"
+    r"(?:(?:please )?(?:also )?note|"
     r"it (?:is|'s) (?:also )?(?:important|worth|useful|interesting|helpful) (?:to (?:note|"
     r"mention|point out|remember|keep in mind|understand)|noting|mentioning|pointing out|"
     r"remembering)|"
@@ -15,18 +15,36 @@ FRAMES: Final = (  # before "that"
     r"as you (?:know|see))"
 )
 ASIDES: Final = (  # before a comma
-    r"(?:as (?:a|an) (?:general rule|matter of fact|side note|aside)|"
-    r"in (?:general|fact|particular|practice|addition|essence|short|summary|conclusion|"
-    r"other words|any case|this (?:section|document|chapter|way|sense|regard|respect))|"
+    r"(?:as (?:a|an) (?:matter of fact|side note|aside)|"
+    r"in (?:fact|particular|addition|essence|short|summary|conclusion|"
+    r"other words|any case|this (?:section|document|chapter))|"
     r"additionally|furthermore|moreover|also|similarly|likewise|specifically|notably|basically|"
-    r"essentially|interestingly|importantly|obviously|clearly|of course|generally speaking|"
+    r"essentially|interestingly|importantly|obviously|clearly|of course|"
     r"as (?:usual|always|such|(?:already |previously )?(?:mentioned|noted|discussed|described|"
-    r"stated|explained)(?: (?:above|before|earlier|previously))?)|in turn|at the same time|"
+    r"stated|explained)(?: (?:above|before|earlier|previously))?)|"
     r"on top of that|besides|indeed|to be clear|on the one hand|"
-    r"by (?:the way|definition)|needless to say|in the same way|surely)"
+    r"by (?:the way|definition)|needless to say)"
+)
+# Without it, "is as described above" and "the option which is described above" are not whole.
+_NEEDED = "".join(
+    rf"(?<!\b{word} )"
+    for word in (
+        "except",
+        "Except",
+        "same",
+        "just",
+        "exactly",
+        "such",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+    )
 )
 _POINTING_BACK: Final = (
-    r"(?:[Aa]s|which (?:is|was)|[Ll]ike) (?:already |previously |briefly )?(?:described|"
+    rf"(?:{_NEEDED}[Aa]s|(?<=, )which (?:is|was)|{_NEEDED}[Ll]ike) "
+    r"(?:already |previously |briefly )?(?:described|"
     r"mentioned|discussed|noted|explained|shown|stated|outlined|defined|seen|specified|listed) "
     r"(?:above|below|earlier|previously|before|later|here)"
 )
@@ -38,18 +56,20 @@ REFERENCES: Final = (
         r"(?:the )?(?:next|previous|following) section)\)"
     ),
     (
-        r"(?<!\bas),? (?:as )?(?:described|discussed|explained|detailed|outlined|defined) "
+        r"(?:, as|(?<!\bas),) (?:described|discussed|explained|detailed|outlined|defined) "
         r"(?:above|below)(?=[.,;:])"
     ),
 )
 FILLERS: Final = (
-    r"(?:very|really|simply|basically|actually|essentially|certainly|obviously|clearly|naturally|"
-    r"indeed|truly|in fact|of course|in particular|in essence|also|please|"
+    r"(?:(?<!\bto )very(?! (?:likely|unlikely)\b)|really|simply|"
+    r"actually|indeed|in fact|(?<!matter )of course|in essence|"
+    r"(?:(?<=, )|(?<=and )|(?<=or )|(?<=but )|(?<=so )|(?<=then ))please|"
     r"in the process of|the (?:process|act|task) of(?= \w+ing\b))"
 )
 NO_MODAL: Final = (  # "do not have to" is no "must not"
     r"(?<!not )(?<!n't )(?<!may )(?<!ght )(?<!ill )(?<!'ll )(?<!uld )(?<!ust )(?<!to )(?<!can )"
-    r"(?<!ever )(?<!nger )(?<!do )(?<!oes )(?<!did )"
+    r"(?<!ever )(?<!nger )(?<!do )(?<!oes )(?<!did )(?<!now )(?<!lso )(?<!hen )(?<!till )(?<!nly )"
+    r"(?<!ust )(?<!ly )(?<!ways )(?<!ven )(?<!ften )"
 )
 THAT_VERBS: Final = (
     r"(?:(?:say|mean|ensure|assume|suggest|believe|think|know|show|indicate|require|propose|note|state|"
@@ -60,6 +80,10 @@ THAT_VERBS: Final = (
     r"validate)"
     r"(?:s|d|ed|ing)?|implies|implied|specif(?:ies|ied)|verif(?:ies|ied)|said|meant|thought|"
     r"knew|known|shown|found|felt|told|saw|understood|sure|so|aware|clear|clearer|likely|possible|important|surprising|idea)"
+)
+# "It is required that the gate" is no "it is required gate".
+NO_COPULA: Final = "".join(
+    rf"(?<!{word} )" for word in (r"\bis", "'s", r"\bare", r"\bwas", r"\bbe", r"\bbeen")
 )
 # What "that" opens behind these is a statement, not a relative clause: "the fact that calls fail".
 STATED: Final = (
@@ -73,9 +97,11 @@ STATED: Final = (
 )
 SUBJECTS: Final = (
     r"(?:(?:the|an?|its?|we|they|their|this|these|those|there|your?|s?he|his|her|I|all|any|each|"
-    r"every|some|both|such|our|my|one|many|most|no|if|when)\b|[A-Z\ue000]|"
+    r"every|some|both|such|our|my|one|many|most|no)\b|[A-Z\ue000]|"
     r"(?!(?:is|are|was|were|be|has|have|had|do|does|did|can|could|may|might|will|would|should|must|"
-    r"shall|not|never|only|of|to|in|on|for|with|by|at|from)\b)[a-z]+ )"
+    r"shall|not|never|only|of|to|in|on|for|with|by|at|from|if|when|whenever|where|whether|unless|"
+    r"what|which|who|how|why|once|while|after|before|because|since|until|as|though|although)\b)"
+    r"[a-z]+[^suia']s )"  # of many, so that "that" is no pointer
 )
 # Not behind these: "the manner in which" is no place.
 MANNER: Final = "".join(
@@ -94,7 +120,16 @@ NO_MEASURE: Final = "".join(  # "it works as well" may say how well
         "performs",
         "scale",
         "scales",
+        "just",
+        "equally",
+        "almost",
+        "nearly",
+        "quite",
     )
+)
+NO_FREQUENCY: Final = "".join(
+    rf"(?<!\b{word} )"
+    for word in ("usually", "often", "generally", "typically", "mostly", "mainly", "always")
 )
 A_CLAUSE: Final = (  # behind "in which", where it opens no question
     r"(?:(?:the|an?|its?|we|they|their|this|these|those|there|you|he|she|each|all|every|any|no|one|"
@@ -104,16 +139,23 @@ A_CLAUSE: Final = (  # behind "in which", where it opens no question
 SHORT_OPENING: Final = (
     r"In (?:this|these|that|those|some|many|most|such|other|both|all) [a-z]+(?: [a-z]+)?"
 )
+PRONOUNS: Final = r"(?:it|we|they|you|he|she|I|this|that|these|those|there)"
+# "Now that we" is no statement, and "if you need that you" has no clause behind "that".
+NO_STATEMENT: Final = (
+    r"(?:[Nn]ow|[Ss]uch|do|does|did|done|doing|needs?|wants?|uses?|avoids?|prevents?|fix|fixes|removes?|"
+    r"changes?|likes?|takes?|makes?|gives?|tries|try|gets?|has|have|had)"
+)
 NOMINATIVE: Final = r"(?:we|they|I|he|she|there)\b"
 NO_NOUN: Final = (
     r"(?:of|in|on|for|to|with|by|from|at|after|before|when|if|all|and|or|but|not|so|because|than|as|"
     r"once|until|where|while|is|are|was|were|be|only|everything|anything|nothing|those|something|"
+    r"via|per|into|onto|over|under|through|about|against|without|within|upon|off|up|out|down|"
     r"that|which|what|one|ones)"
 )
 PREDICATES: Final = (  # that say the same without a copula
-    r"(?:(?:being )?\w{2,}(?:ed|ing)\b(?! to)|(?:used|made|built|given|known|written|in|on|at|from|"
-    r"within|inside|outside|under|above|below|between|part|available|specific|relevant|related|"
-    r"compatible|responsible|necessary|needed)\b"
+    r"(?:(?:being )?\w{2,}(?:ed|ing)\b(?! to)|(?:used|made|built|given|known|written|"
+    r"in(?! turn\b)|on|at|from|within|inside|outside|under|above|below|between|available|"
+    r"specific|relevant|related|compatible|responsible|necessary|needed)\b"
     r"|(?:similar|equal|identical|equivalent|different|close|common|visible|accessible|useful|suitable|"
     r"capable|dependent|independent|subject|local|private|internal|external|unique|free|present|full|"
     r"unaware|aware|inside|outside|ready|safe|easy|hard|difficult|simple) "
@@ -138,7 +180,7 @@ ASKING: Final = (  # what "which" opens behind these is a question
 )
 NO_PREDICATES: Final = (
     r"(?:not|why|how|what|where|when|because|if|to|also|only|that|who|whether|no|never|it|they|"
-    r"we|you|i[ts])"
+    r"we|you|i[ts]|in|on|at|by|from|with|within|for|under|(?:\w+ ){0,2}the case)"
 )
 LINKS: Final = (
     r"(?:and|or|but|because|so|when|while|where|which|who|though|although|since|as|then|eg|ie|"
@@ -150,7 +192,9 @@ LINKS: Final = (
     r"meaning|leading|resulting|thus|under|over|into|just|only)"
 )
 PAUSED: Final = (  # a pause before these has no meaning: it makes no clause part of a noun
-    r"(?:and|but|because|so|although|though|if|unless|until|whereas|then|eg|ie)"
+    rf"(?:and|but|because|so(?= (?:(?:{PRONOUNS}|the|an?|all|your|our|its|their)\b|\ue000))|"
+    rf"although|though|until|whereas|"
+    rf"then(?! (?:(?:{PRONOUNS}|the|an?)\b|\ue000))|eg|ie)"
 )
 NO_ASIDE: Final = rf"(?! ?[^,.;:]{{1,40}}, (?!{LINKS}\b))"  # whose other comma would stay
 OPENING_WORDS: Final = (
@@ -160,16 +204,41 @@ OPENING_WORDS: Final = (
     r"[A-Z][a-z]+ly|Meanwhile|Soon|"
     r"so|but|and|or|yet|then|last|too|however|therefore|instead|eg|ie|here|first)"
 )
+# "If it was a boat, however, a problem will come": what is before is a whole clause there.
+NO_BOUNDARY: Final = (
+    r"(?:(?<=\bis)|(?<=\bare)|(?<=\bwas)|(?<=\bwere)|(?<=\bcan)|(?<=\bmay)|(?<=\bwill)|(?<=\bmust)|"
+    r"(?<=\bshould)|(?<=\bmight)|(?<=\bcould)|(?<=\bwould)|(?<=\bhas)|(?<=\bhave)|(?<=\bdo)|"
+    r"(?<=\bdoes)|(?<='s)|(?<='re)|(?<='ll)|(?<=\bthat)|(?<=\bif)|(?<=\band)|(?<=\bbut))"
+)
+# Inside a sentence, the others may end what opens it: "while it is here, we wait".
+LINKING_WORDS: Final = r"(so|but|and|or|however|therefore|eg|ie)"
 _KEEP_A = (
     r"(?:few|little|lot|bit|day|week|month|year|second|minute|hour|time|while|priori|posteriori|"
-    r"hundred|thousand|million|billion|dozen|half|third|quarter|couple|certain|way(?=[,.]))\b"
+    r"hundred|thousand|million|billion|dozen|half|third|quarter|tenth|fifth|couple|certain|way(?=[,.])|(?:kilo|mega|giga|tera)byte|"
+    r"(?<=\bas a )(?:result|rule|whole)|\w+ at a time)\b"
+)
+INTRODUCING: Final = (  # what comes before the subject
+    r"(?i:if|when|whenever|while|after|before|as|since|once|until|unless|because|although|though|"
+    r"rather|where|by|to|in|on|at|with|for|during|from|given|without|using|instead|besides|except|despite|unlike|within|under|through|via|per)"
+)
+COMPARATIVES: Final = (
+    r"(?:more|less|higher|lower|faster|slower|larger|smaller|bigger|longer|shorter|greater|closer|"
+    r"deeper|earlier|later|older|newer|better|worse|fewer|easier|harder|stronger|weaker)"
+)
+_IDIOM = (  # not said without the article
+    r"(?:(?<=own the )road|(?<=nder the )hood|(?<=ehind the )scenes|(?<=of the )box|"
+    r"(?<=on the )fly|(?<=n the )(?:end(?! of)|wild|long run|loop)|(?<=cross the )board|"
+    r"(?<=ff the )shelf|(?<=t the )moment|(?<=long the )way|"
+    r"(?<=or the )most part|(?<=of the )(?:time|day)(?=[.,;:]))"
 )
 _KEEP_THE = (
-    r"(?:other|one|ones|more|less|only|latter|former|rest|two|better|fewer|north|"
+    rf"(?:{_IDIOM}|"
+    r"other|one|ones|more|less|only|latter|former|rest|two|better|fewer|north|"
     r"south|east|west|northern|southern|eastern|western|summer|winter|spring|autumn|morning|"
     r"evening|night|middle|few|many|several|all|both|only|three|four|five|six|seven|eight|nine|ten|"
     r"above|below|following|inside|outside|like|past|present|then|over|under|up|down|off|back|well|"
-    r"still|right|left|case of|(?:same|first|last|second|next)(?! [a-z])|"
+    r"still|right|left|case of|case(?=[,.;:)]|$)|\w+ ones?|"
+    r"(?:same|first|last|second|next|old|new|best|worst|opposite)(?! (?!(?:and|or)\b)[a-z])|"
     r"(?!(?:string|thing|sibling|ceiling|need|speed|seed|feed|bed|existing|underlying|enclosing|"
     r"surrounding)\b)(?:\w+ing|\w+ed))\b"
 )
@@ -182,16 +251,18 @@ _LETTER = (  # behind it `a` is a name, no article
     r"(?<!\boption )(?<!\boptions )(?<!\bpoint )(?<!\bpoints )(?<!\b[Ll]et )(?<!\b[Pp]ress )"
     r"(?<!\bkey )(?<!\bvariable )(?<!\bvalue of )(?<!\bvalues of )(?<!\bvariables )(?<!\bletter )"
     r"(?<!\bcase )(?<!\bset )(?<!\bnode )(?<!\bstep )(?<!\bitem )(?<!\bcolumn )(?<!\bconstant )"
-    r"(?<!\bparameter )(?<!\bvector )"
+    r"(?<!\bparameter )(?<!\bvector )(?<! -[a-z] )"
 )
 _NO_NAME = (  # before it `a` is a name too
     r"(?!(?:if|be|is|are|was|were|to|and|or|of|in|on|at|by|from|with|for|as|than|then|but|when|where|"
     r"while|until|unless|because|so|has|had|does|equals|means|denotes|stands|must|should|may|might|"
-    r"could|would|will|shall|can|not)(?![\w-]))"
+    r"could|would|will|shall|can|not|[b-z])(?![\w'’-]))"  # noqa: RUF001
 )
 # Without it, what follows "to" is a verb, and what opens a sentence an order.
 ARTICLE: Final = (
-    rf"(?<!\bto )(?<!^)(?<!^ )\b(?:the (?!{_KEEP_THE})(?=[a-z\ue000\[*])"
+    rf"(?<!-)(?<!\bto )(?<!\bthat )(?<!\bthis )(?<!\bone )(?<!irst )(?<!\bnext )"
+    r"(?<!\blast )(?<!^)(?<!^ )\b"
+    rf"(?:the (?!{_KEEP_THE})(?=[a-z\ue000\[*])"
     rf"|{_LETTER}an? (?!{_KEEP_A}){_NO_NAME}(?=[a-zA-Z\ue000\[*]))"
 )
 # Words that are no verb, so that they are none behind "to" or where a sentence begins either.
@@ -240,7 +311,7 @@ _NO_VERB = (
     r"resulting|remaining|primary|internal|external|relevant|common|typical|minimum|maximum|standard|"
     r"major|minor|custom|different|e2e|top-level)"
 )
-_FINITE = (  # no noun is written so
+FINITE = (  # no noun is written so
     r"(?:is|are|was|were|must|should|may|might|can|could|will|would|has|had|have|does|did|shall|"
     r"allows|provides|contains|describes|defines|requires|ensures|enables|specifies|implements|"
     r"introduces|determines|represents|receives|exists|remains|depends|consists|creates|generates|"
@@ -256,7 +327,7 @@ _NO_ADVERB = (  # without an article, these would say when, how much or which
     r"(?:first|second|third|last|next|final|later|earlier|early|late|further|most|least|very|so|too|"
     r"much|no|all|half|even|just|still|right|hard|fast|long|likely|daily|set|let|\w+ly)"
 )
-_WHOLE = rf"(?!{_NO_ADVERB}\b)(?:(?!{_NO_PART} )[a-z]+ ){{2,3}}{_FINITE}"
+_WHOLE = rf"(?!{_NO_ADVERB}\b)(?:(?!{_NO_PART} )[a-z]+ ){{2,3}}{FINITE}"
 _NO_NOUN_THERE = (  # behind an article, they may have no noun of their own
     r"(?:other|others|one|only|same|first|second|third|last|next|most|least|best|worst|more|less|"
     r"former|latter|rest|two|three|few|many|poor|rich|old|young|dead|above|latest|newest|oldest|whole|"
@@ -268,7 +339,7 @@ _NAMED = (  # acronyms, and names in one word; words in capitals for emphasis st
     r"SAME|REST|FIRST|LAST|MOST|LEAST|LITTLE|FEW|LOT)\b)"
     r"(?:[A-Z]{2,6}s?|[A-Z][a-z]+[A-Z]\w*)\b(?! [A-Z]))"
 )
-_CLEAR = rf"(?!{_KEEP_A}|{_KEEP_THE})(?!{_NO_NOUN_THERE} (?:of|{_FINITE})\b)"
+_CLEAR = rf"(?!{_KEEP_A}|{_KEEP_THE})(?!{_NO_NOUN_THERE} (?:of|{FINITE})\b)"
 _NO_OWN_NOUN = (  # behind these, "the ...ed" is a noun itself: "of the accused and ..."
     r"(?:is|are|was|were|of|to|by|in|on|for|and|or|but|with|as|at|that|which|who|above|below|"
     r"earlier|later|here|through)"
@@ -276,11 +347,12 @@ _NO_OWN_NOUN = (  # behind these, "the ...ed" is a noun itself: "of the accused 
 _PREPOSED = "|".join(
     rf"(?<=\b{word} )" for word in ("of", "in", "on", "for", "with", "by", "from", "into")
 )
-_SUBJECT_NOUN = rf"(?:[a-z]+ of|(?!(?:set|let)\b)[a-z]+ {_FINITE}|{_WHOLE})"
+_SUBJECT_NOUN = rf"(?:[a-z]+ of|(?!(?:set|let)\b)[a-z]+ {FINITE}|{_WHOLE})"
+CLEAR_SUBJECT: Final = rf"{_CLEAR}(?:(?:{_SUBJECT_NOUN}|{_NO_VERB})\b|{_NAMED}|\ue000)"
 ARTICLES_BEFORE_NOUNS: Final = (
     rf"(?<=\bto )(?:the|an?) (?={_CLEAR}(?:(?:\w+ of|{_NO_VERB})\b|{_NAMED}|\ue000))",
-    rf"^(?:The|An?) (?={_CLEAR}(?:(?:{_SUBJECT_NOUN}|{_NO_VERB})\b|{_NAMED}|\ue000))",
-    rf"(?<!^)(?<!^ )\bthe (?=following (?!{_FINITE}\b)(?:[a-z]+ ){{0,3}}[a-z]+:$)",
+    rf"^(?:The|An?) (?={CLEAR_SUBJECT})",
+    rf"(?<!^)(?<!^ )\bthe (?=following (?!{FINITE}\b)(?:[a-z]+ ){{0,3}}[a-z]+:$)",
     rf"(?<!^)(?<!^ )\bthe (?={_NAMED})",
     rf"(?:{_PREPOSED})the (?=[a-z]+ed (?!{_NO_OWN_NOUN}\b)[a-z])",
 )
