@@ -53,6 +53,7 @@ LINKED: Final[Mapping[EdgeType, float]] = {
 CONTRADICTS: Final = 0.9
 SPREADING: Final = 10  # best hits whose edges count
 LOOKED_AT: Final = 5  # times as many hits as were asked for: some will be of one chain
+MOST_BESIDE: Final = 40  # but no more than so many beside those
 GAINS: Final = ("entity", "dated", "edges")  # parts of a score beside that of its words
 DAY_NS: Final = 86_400 * 10**9
 
@@ -158,7 +159,8 @@ class MemoryFinder:
         """
         under = [topic_of(scope) for scope in scopes]
         through, self._through = self._through, None  # as in `update`
-        found = self._records.find(question, limit * LOOKED_AT, under, PERSON)
+        most = limit + min(limit * (LOOKED_AT - 1), MOST_BESIDE)
+        found = self._records.find(question, most, under, PERSON)
         self._through = through
         wider = widened(question, view, scopes, asked_ns)
         if not found.passages:  # what it names is not known, or is all that is known of it

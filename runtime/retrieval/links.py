@@ -44,18 +44,18 @@ class Links:
             chunk_id: self._followed(chunk, asked)
             for chunk_id, chunk in self._postings.stored(best).items()
         }
-        held = {other for found in names.values() for name in found for other in self._with(name)}
-        others = self._postings.stored(sorted(held))
+        led = {other for found in names.values() for name in found for other in self._with(name)}
+        others = self._postings.stored(sorted(led))
         linked = np.array(sorted({*best, *others}), np.int64)
         places = np.minimum(at.searchsorted(linked), len(at) - 1)
         known = np.where(at[places] == linked, base[places], 0.0)
         scores = dict(zip(linked.tolist(), known.tolist(), strict=True))
-        held_words = _Words(self._postings, question, linked)
+        held = _Held(self._postings, question, linked, likeness)
         gained: dict[int, float] = {}
         for chunk_id in names:
             found = self._links(chunk_id, names[chunk_id], others)
             if found:
-                self._gain(gained, chunk_id, found, held_words, scores, likeness)
+                self._gain(gained, chunk_id, found, held, scores)
         return gained
 
     def _followed(self, chunk: StoredChunk, asked: str) -> dict[str, str]:
@@ -104,18 +104,17 @@ class Links:
         gained: dict[int, float],
         chunk_id: int,
         found: Mapping[int, float],
-        words: "_Words",
+        held: "_Held",
         scores: Mapping[int, float],
-        likeness: Likeness | None,
     ) -> None:
         weights = self._weights
         others = np.array(sorted(found), np.int64)
         link = np.array([found[other] for other in others.tolist()])
         fits = np.array([scores.get(other, 0.0) for other in others.tolist()])
         fits = weights.link_any + weights.link_base * fits
-        fits += weights.link_rest * words.rest(chunk_id, others)
-        if likeness is not None:
-            fits += weights.link_rest_vector * _rest_of_meaning(likeness, chunk_id, others)
+        fits += weights.link_rest * held.rest_of_words(chunk_id, others)
+        if held.knows_meaning:
+            fits += weights.link_rest_vector * held.rest_of_meaning(chunk_id, others)
         gains = scores[chunk_id] ** 2 * link * fits
         for other, gain in zip(others.tolist(), gains.tolist(), strict=True):
             gained[other] = max(gained.get(other, 0.0), gain)
@@ -123,31 +122,35 @@ class Links:
         gained[chunk_id] = max(gained.get(chunk_id, 0.0), back)
 
 
-class _Words:
-    """Which of *chunks*, ascending, have which words of a question."""
+class _Held:
+    """What of a question is in which of *chunks*, ascending: words, and meaning."""
 
-    def __init__(self, postings: Postings, question: Question, chunks: Ids) -> None:
+    def __init__(
+        self, postings: Postings, question: Question, chunks: Ids, likeness: Likeness | None
+    ) -> None:
         self._chunks = chunks
-        self._held = [
+        self._words = [
             (among(chunks, postings.of(word)[0]), np.float32(weight / question.total))
             for word, weight in question.weights.items()
         ]
+        self.knows_meaning = likeness is not None
+        if likeness is not None:
+            self._question = likeness.question
+            self._vectors = likeness.vectors.vectors(chunks, len(likeness.question))
 
-    def rest(self, chunk_id: int, others: Ids) -> Values:
+    def rest_of_words(self, chunk_id: int, others: Ids) -> Values:
         """The share of the question's words that *others* have and the chunk has not."""
         at, places = int(self._chunks.searchsorted(chunk_id)), self._chunks.searchsorted(others)
         found = np.zeros(len(others), np.float32)
-        for held, share in self._held:
+        for held, share in self._words:
             if not held[at]:
                 found[held[places]] += share
         return found
 
-
-def _rest_of_meaning(likeness: Likeness, chunk_id: int, others: Ids) -> Values:
-    """How similar *others* are to the question without the chunk's meaning."""
-    question = likeness.question
-    own = likeness.vectors.vectors(np.array([chunk_id], np.int64), len(question))[0]
-    rest = question - float(question @ own) * own
-    length = float(np.linalg.norm(rest)) or 1.0
-    found: Values = likeness.vectors.vectors(others, len(question)) @ (rest / length)
-    return np.maximum(found, 0.0)
+    def rest_of_meaning(self, chunk_id: int, others: Ids) -> Values:
+        """How similar *others* are to the question without the chunk's meaning."""
+        question, own = self._question, self._vectors[self._chunks.searchsorted(chunk_id)]
+        rest = question - float(question @ own) * own
+        length = float(np.linalg.norm(rest)) or 1.0
+        found: Values = self._vectors[self._chunks.searchsorted(others)] @ (rest / length)
+        return np.maximum(found, 0.0)
