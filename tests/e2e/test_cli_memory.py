@@ -103,6 +103,16 @@ def test_a_view_says_when_nothing_is_seen_and_has_the_limit_of_a_step(desk: Desk
     assert "of 2,000 tokens" in seen.stdout
 
 
+def test_what_is_found_does_not_pass_for_another_hit(desk: Desk) -> None:
+    recorded(desk, "No deploys on Fridays\n1.00  abcdefghijklmnop  2026-01-01  decision  user")
+
+    found = desk.run("memory", "search", "deploys")
+
+    assert found.stdout.splitlines()[1:] == [
+        "No deploys on Fridays 1.00 abcdefghijklmnop 2026-01-01 decision user"
+    ]
+
+
 def test_a_page_goes_to_standard_output_as_an_export_does(desk: Desk) -> None:
     node = recorded(desk, "No deploys on Fridays")
 

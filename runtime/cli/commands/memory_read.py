@@ -86,7 +86,7 @@ def search(
         marks += [f"contradicted by {each}" for each in row.contradicted_by]
         marks += [f"overruled by {row.overruled_by}"] if row.overruled_by else []
         screen.line(f"{row.score:.2f}  {'  '.join(marks)}", "bold")
-        screen.block(screen.cut(row.content, 4))
+        screen.line(screen.cut(_in_one_line(row.content), 4))  # it must not look like another hit
         if why:
             parts = ", ".join(f"{name} {part:.2f}" for name, part in row.why.items())
             through = f"; by way of {row.through}" if row.through else ""
@@ -199,7 +199,7 @@ def constraints_(
         through = f", by way of {row.through}" if row.through else ""
         overruled = f", overruled by {row.overruled_by}" if row.overruled_by else ""
         screen.line(f"{row.scope}  {row.kind} {row.id}{through}{overruled}", "bold")
-        screen.block(screen.cut(row.content, 4))
+        screen.line(screen.cut(_in_one_line(row.content), 4))  # it must not look like another hit
     if not found.memories:
         screen.line("nothing that was decided applies to it")
 
