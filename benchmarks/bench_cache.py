@@ -44,6 +44,7 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))  # a script has only its own folder there
 
+# E402: these are found by the path that was just set.
 from tests.arc_of_the_paper import PaperArc  # noqa: E402
 from tests.cache_traces import SEEDED, recorded  # noqa: E402
 

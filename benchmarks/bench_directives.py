@@ -94,7 +94,7 @@ def their_engine(version: str) -> Any:
 
 
 def fill_theirs(engine: Any, size: int) -> None:
-    # Not by its steps: 10,000 of them copy 10,000 policies each.
+    # Not by its steps: 10,000 of them copy 10,000 policies each. So by what it keeps for itself.
     state = getattr(engine, "_working_memory", None) or engine._state  # noqa: SLF001
     names = [f"thing {number}" for number in range(size)]
     if "prohibit" in state["policies"]:
@@ -195,6 +195,7 @@ def of_profile(profile: Profile, head: str, version: str) -> tuple[list[Row], li
         return each_us(lambda: their_engine(version).step(text), loops) if version else None
 
     engine = their_engine(version) if version else None
+    # B023: each text is timed before the next one is taken.
     theirs = max(each_us(lambda: engine.step(text)) for text in PROSE) if engine else None  # noqa: B023
     prose = [(f"{name}: prose, the slowest of {len(PROSE)}", max(map(ours_us, PROSE)), theirs)]
     updates: list[Row] = []

@@ -259,7 +259,7 @@ def _meaning(tree: ast.AST) -> str:
     tree = copies.deepcopy(tree)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if isinstance(body, list):
+        if isinstance(body, list):  # which mypy does not take for a node that has one
             node.body = [each for each in body if not _does_nothing(each)]  # type: ignore[attr-defined]
     return ast.dump(tree)
 

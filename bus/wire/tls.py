@@ -93,7 +93,8 @@ def client_config(address: Address, tls: ClientTls, wait_s: float) -> pynng.TLSC
 
 
 def _without_sharing(config: pynng.TLSConfig) -> pynng.TLSConfig:
-    """*config* for TLS 1.2 alone; pynng has no class or method for that."""
+    """*config* for TLS 1.2 alone."""
+    # By what pynng keeps for itself (SLF001): it has no method for that.
     only = pynng.lib.NNG_TLS_1_2
     pynng.check_err(pynng.lib.nng_tls_config_version(config._tls_config, only, only))  # noqa: SLF001
     return config

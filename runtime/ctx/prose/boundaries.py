@@ -1,5 +1,7 @@
 """Where an article, a comma or an "also" is the only sign of where a clause or a list ends."""
 
+# ruff: noqa: RUF001  # quotation marks, dashes and signs as texts have them
+
 import re
 from typing import Final
 
@@ -15,7 +17,7 @@ _CONTRAST = re.compile(
 _AND_OR: Final = {"and": " or ", "or": " and "}
 _LINKED = re.compile(rf"{speech.LINKS}\b")
 _OWN_SUBJECT = re.compile(
-    rf"(?:and|or) (?!{speech.PRONOUNS}\b)(?:[\w\ue000'’-]+ ){{1,4}}{speech.FINITE}\b"  # noqa: RUF001
+    rf"(?:and|or) (?!{speech.PRONOUNS}\b)(?:[\w\ue000'’-]+ ){{1,4}}{speech.FINITE}\b"
 )
 # Where an article goes, what is before it and behind it is read together.
 _AFTER_A_NAME = re.compile(
@@ -41,7 +43,7 @@ _OPENED = re.compile(
 _GOES_ON: Final = re.compile(
     rf"(?:{speech.LINKS}|of|than|is|are|was|were|be|all|both|not)$", re.IGNORECASE
 )
-_FINITE_SOON = re.compile(rf"(?:[\w\ue000'’-]+ ){{1,4}}{speech.FINITE}\b")  # noqa: RUF001
+_FINITE_SOON = re.compile(rf"(?:[\w\ue000'’-]+ ){{1,4}}{speech.FINITE}\b")
 
 
 def before(found: re.Match[str]) -> str:

@@ -4,6 +4,8 @@ None of them removes a number, a name, a negation, a condition or a modal; the c
 independent of them, makes a rule be undone that does so.
 """
 
+# ruff: noqa: RUF001  # quotation marks, dashes and signs as texts have them
+
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -132,7 +134,7 @@ RULES: tuple[ProseRule, ...] = (
     ),
     _rule(
         "wording",
-        r"\b([Ss]ome|[Mm]any|[Ss]everal) of the (?=[a-z]+s\b(?!['’]))",  # noqa: RUF001
+        r"\b([Ss]ome|[Mm]any|[Ss]everal) of the (?=[a-z]+s\b(?!['’]))",
         r"\1 ",
         " of the ",
     ),

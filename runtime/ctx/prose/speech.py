@@ -3,6 +3,8 @@
 The character U+E000 holds the place of what is protected: code, an address, a quotation.
 """
 
+# ruff: noqa: RUF001  # quotation marks, dashes and signs as texts have them
+
 from typing import Final
 
 FRAMES: Final = (  # before "that"
@@ -256,7 +258,7 @@ _LETTER = (  # behind it `a` is a name, no article
 _NO_NAME = (  # before it `a` is a name too
     r"(?!(?:if|be|is|are|was|were|to|and|or|of|in|on|at|by|from|with|for|as|than|then|but|when|where|"
     r"while|until|unless|because|so|has|had|does|equals|means|denotes|stands|must|should|may|might|"
-    r"could|would|will|shall|can|not|[b-z])(?![\w'’-]))"  # noqa: RUF001
+    r"could|would|will|shall|can|not|[b-z])(?![\w'’-]))"
 )
 # Without it, what follows "to" is a verb, and what opens a sentence an order.
 ARTICLE: Final = (
