@@ -56,9 +56,10 @@ def server_config(tls: ServerTls) -> pynng.TLSConfig:
             ca_string=None if tls.clients is None else tls.clients.read_text(),
             auth_mode=None if tls.clients is None else pynng.TLSConfig.AUTH_MODE_OPTIONAL,
         )
-    except (OSError, pynng.NNGException) as error:
+        is_ecdsa = _is_ecdsa(own)
+    except (OSError, ValueError, pynng.NNGException) as error:
         raise UrlError(str(tls.certificate), f"cannot be used for TLS: {error}") from None
-    if not _is_ecdsa(own):
+    if not is_ecdsa:
         problem = "its key is not for ECDSA; a hub needs one (`openssl ecparam -name prime256v1`)"
         raise UrlError(str(tls.certificate), problem)
     return _without_sharing(config)
@@ -87,7 +88,7 @@ def client_config(address: Address, tls: ClientTls, wait_s: float) -> pynng.TLSC
             own_key_string=None if own is None else (tls.key or own).read_text(),
             auth_mode=pynng.TLSConfig.AUTH_MODE_REQUIRED,
         )
-    except (OSError, pynng.NNGException) as error:
+    except (OSError, ValueError, pynng.NNGException) as error:
         raise UrlError(address.url, f"the certificates cannot be used: {error}") from None
     return _without_sharing(config)
 

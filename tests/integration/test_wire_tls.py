@@ -119,6 +119,18 @@ def test_a_hub_with_an_rsa_key_is_refused(tmp_path: Path) -> None:
         wired.close()
 
 
+@pytest.mark.parametrize("holds", [b"", b"no certificate", b"\xff\xfe"])
+def test_a_file_that_holds_no_certificate_is_one_clear_line(tmp_path: Path, holds: bytes) -> None:
+    pem = tmp_path / "hub.pem"
+    pem.write_bytes(holds)
+    wired = Wired(tmp_path, Noting())
+    try:
+        with pytest.raises(UrlError, match=r"hub\.pem.*cannot be used for TLS"):
+            wired.server.listen("tls+tcp://127.0.0.1:0", tls=ServerTls(pem))
+    finally:
+        wired.close()
+
+
 def test_another_hub_than_the_pinned_one_is_told_nothing(secured: Secured) -> None:
     before = len(secured.access.peers)
 
