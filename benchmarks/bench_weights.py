@@ -49,6 +49,8 @@ OTHERS: Final[Mapping[str, Sequence[Any]]] = {
     "expansion": (0.0, 0.2, 0.3),
     "speaker": (0.15, 0.2, 0.4),
     "link": (0.5, 0.75, 1.5),
+    "link_passages": (3, 6),
+    "link_names": (8, 24),
     "link_words": (50.0, 200.0),
     "link_any": (0.0, 0.6),
     "link_rest": (1.0, 3.0),

@@ -119,7 +119,7 @@ class MemoryFinder:
         else:
             touched, known = view.touched(0), self._records.stamps()
         blocks, stale = layout(view, view.nodes(touched).values())
-        held = [each for block in blocks for each in block.ids]
+        held = [each for block in blocks for each in block.lines]
         nodes, states = view.nodes(held), view.states(held)
         records = {block.key: record_of(block, nodes, states) for block in blocks}
         stamps = dict.fromkeys((*records, *stale), "") if known is None else known

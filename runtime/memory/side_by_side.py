@@ -7,6 +7,7 @@ is a record of its own. Each has its place in a block for good, so that an updat
 however many memories a source has.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -24,7 +25,7 @@ class Block(NamedTuple):
     """Memories of one record."""
 
     key: str  # id of the first one
-    ids: tuple[str, ...]  # in the order of the log
+    lines: dict[str, int]  # that each has in the record, from 1; in the order of the log
 
 
 class Layout(NamedTuple):
@@ -49,14 +50,15 @@ def layout(view: MemoryView, touched: Iterable[Node]) -> Layout:
         number = places[node.id] // BLOCK
         held.setdefault((node.scope, node.subject, node.source, number), []).append(node)
     for (*_, number), nodes in held.items():
-        ids = view.beside(nodes[0], number * BLOCK, BLOCK)
-        came = {node.id for node in nodes}
+        in_block = view.beside(nodes[0], number * BLOCK, BLOCK)
+        ids, came = list(in_block), {node.id for node in nodes}
         alone += sorted(came.difference(ids))  # they left
         if ids:
-            blocks.append(Block(ids[0], tuple(ids)))
+            lines = {each: place % BLOCK + 1 for each, place in in_block.items()}
+            blocks.append(Block(ids[0], lines))
         if set(ids[-len(came) :]) != came:  # not only new ones at the end
             stale += ids[1:]
-    return Layout((*(Block(each, (each,)) for each in alone), *blocks), tuple(stale))
+    return Layout((*(Block(each, {each: 1}) for each in alone), *blocks), tuple(stale))
 
 
 def _apart(touched: Iterable[Node]) -> tuple[list[str], list[Node]]:
@@ -75,34 +77,42 @@ def record_of(
     block: Block, nodes: Mapping[str, Node], states: Mapping[str, NodeState]
 ) -> RecordText | None:
     """What the index holds of a block; None if nothing of it is in memory."""
-    held = [nodes[each] for each in block.ids if each in nodes and not states[each].gone]
+    held = [nodes[each] for each in block.lines if each in nodes and not states[each].gone]
     if not held:
         return None
     parts = [
-        RecordPart(line, _text(node), PERSON if node.origin == "person" else "")
-        for line, node in enumerate(held, 1)
+        RecordPart(block.lines[node.id], _text(node), PERSON if node.origin == "person" else "")
+        for node in held
     ]
-    stamp = " ".join(str(node.position) for node in held)
+    # With the lines: once they were counted without those that had left.
+    stamp = " ".join(f"{node.position}:{block.lines[node.id]}" for node in held)
     return RecordText(block.key, stamp, "", "", topic_of(held[0].scope), tuple(parts))
 
 
 def ids_of(view: MemoryView, passages: Sequence[Passage]) -> list[str]:
     """The memory that each passage is; "" if it is none any more."""
-    firsts = view.nodes(list(dict.fromkeys(each.path for each in passages if each.first_line > 1)))
-    places = view.places(list(firsts))
-    held = {
-        key: view.beside(node, places[key], BLOCK - places[key] % BLOCK)
-        for key, node in firsts.items()
-    }
-    # Of an earlier moment, what had left and is back now is in no record.
-    gone = view.gone([each for ids in held.values() for each in ids])
-    held = {key: [each for each in ids if each not in gone] for key, ids in held.items()}
-    found: list[str] = []
-    for each in passages:
-        ids = held.get(each.path, [each.path])
-        at = each.first_line - 1
-        found.append(ids[at] if at < len(ids) else "")
-    return found
+    behind = [(each.path, each.first_line) for each in passages if each.first_line > 1]
+    found = _ids_at(view, behind) if behind else {}
+    return [
+        each.path if each.first_line == 1 else found.get((each.path, each.first_line), "")
+        for each in passages
+    ]
+
+
+def _ids_at(view: MemoryView, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """The memories at lines of blocks, by the key of the block and the line."""
+    rows = view.query(
+        "with wanted as (select json_extract(value, '$[0]') as key, "
+        "json_extract(value, '$[1]') as line from json_each(?)) "
+        "select w.key, w.line, n.id from wanted w cross join memory_nodes f on f.id = w.key "
+        "cross join memory_nodes n on n.source = f.source and n.source != '' "
+        "and n.scope = f.scope and n.subject = f.subject "
+        "and n.place = f.place - f.place % ? + w.line - 1 "
+        # By the index of sources: `+` rules out that of positions.
+        "where +f.position <= ? and +n.position <= ?",
+        (json.dumps(wanted), BLOCK, view.position, view.position),
+    )
+    return {(key, line): found for key, line, found in rows}
 
 
 def topic_of(scope: str) -> str:

@@ -93,10 +93,6 @@ class MemoryView:
             )
         return found
 
-    def gone(self, ids: Sequence[str]) -> set[str]:
-        """Those of these nodes that have left memory."""
-        return {each for each, (gone, _) in self._changes(ids).items() if gone}
-
     def said_again(self, node_id: str) -> list[FurtherSource]:
         """The further sources of a node, oldest first."""
         return further_sources(self._connection, node_id, self.position)
@@ -190,14 +186,14 @@ class MemoryView:
             ).fetchall()
         return found
 
-    def beside(self, node: Node, first: int, count: int) -> list[str]:
-        """Ids of the nodes of the source of *node* at *count* places from *first* on, in order."""
+    def beside(self, node: Node, first: int, count: int) -> dict[str, int]:
+        """The places, in order, of the nodes of the source of *node*, *count* from *first* on."""
         rows = self._connection.execute(
-            "select id from memory_nodes where source = ? and source != '' and scope = ? "
+            "select id, place from memory_nodes where source = ? and source != '' and scope = ? "
             "and subject = ? and place >= ? and place < ? and position <= ? order by place",
             (node.source, node.scope, node.subject, first, first + count, self.position),
         )
-        return [str(row[0]) for row in rows]
+        return dict(rows.fetchall())
 
     def journal(self) -> "Iterator[JournalRow]":
         """All that happened to nodes and packages, in the order of the log."""

@@ -37,7 +37,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     speaker: float = 0.3  # for turns of a speaker whom the question names
     link: float = 1.0  # a passage that a name in a good one leads to
     link_passages: int = 4  # from which names are followed
-    link_names: int = 24  # of each
+    link_names: int = 12  # of each
     link_most: int = 40  # chunks; a name in more of them leads nowhere
     link_words: float = 100.0  # of a passage; a longer one writes many names, by chance
     link_title: float = 2.0  # a name that is the other's title, beside one it mentions
@@ -148,7 +148,9 @@ def expansion(
     told: dict[str, float] = {}
     most = min(max(postings.chunks // SELDOM, 100), SELDOM_MOST)
     # The most shared first: to ask of each word how rare it is would cost more than it brings.
-    shared = sorted(found, key=lambda word: (-found[word], word))[:ASKED]
+    least = sorted(found.values(), reverse=True)[:ASKED][-1:]
+    likely = [word for word, share in found.items() if [share] >= least]
+    shared = sorted(likely, key=lambda word: (-found[word], word))[:ASKED]
     postings.count(shared, most)
     for word in shared:
         holding = postings.among(word, most)

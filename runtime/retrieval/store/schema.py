@@ -51,6 +51,8 @@ create virtual table words using fts5(
 );
 create virtual table occurrences using fts5vocab(words, 'instance');
 """
+# How often each word occurs, which costs less than to look at where; a connection has its own.
+VOCABULARY: Final = "create virtual table temp.vocabulary using fts5vocab('main', words, 'row')"
 # A passage is found by its words and by those of the titles above it.
 INDEXED: Final = "insert into words(rowid, text)"
 UNINDEXED: Final = "insert into words(words, rowid, text) values ('delete', ?, ?)"
@@ -96,6 +98,7 @@ def connect(path: Path) -> sqlite3.Connection:
         if found == 0:
             _make(connection)
         connection.execute("select count(*) from files").fetchone()
+        connection.execute(VOCABULARY)
     except BaseException:
         connection.close()
         raise
