@@ -310,15 +310,12 @@ class Finder:
         near = self._weights.vector_near
         steps = range(-len(near.shares), len(near.shares) + 1)
         around = self._postings.each(np.concatenate([chosen + step for step in steps]))
-        alike = likeness.vectors.likeness(around, likeness.by_rarity)
+        cosine, alike = likeness.cosines(around)
         mean, deviation = likeness.vectors.usual(likeness.by_rarity)
         unusual = ((alike - mean) / deviation).astype(np.float32)
         share = np.float32(likeness.vectors.weight * self._weights.meaning)
         found[looked] = share * self._postings.near(chosen, around, unusual, near)
-        if likeness.by_rarity is likeness.question:
-            cosines[looked] = alike[np.searchsorted(around, chosen)]
-        else:
-            cosines[looked] = likeness.vectors.likeness(chosen, likeness.question)
+        cosines[looked] = cosine[np.searchsorted(around, chosen)]
         return found, cosines
 
 

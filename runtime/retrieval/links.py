@@ -22,6 +22,14 @@ class Likeness(NamedTuple):
     question: Vectors
     by_rarity: Vectors  # the same, its rare words counting more where words can be weighted
 
+    def cosines(self, at: Ids) -> tuple[Values, Values]:
+        """Those of the chunks of *at* with the question, and with it by rarity."""
+        if self.by_rarity is self.question:
+            (alike,) = self.vectors.likeness(at, (self.question,))
+            return alike, alike
+        alike, by_rarity = self.vectors.likeness(at, (self.question, self.by_rarity))
+        return alike, by_rarity
+
 
 class Links:
     """The names in good passages, followed to the passages that share them."""

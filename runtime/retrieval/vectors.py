@@ -4,6 +4,7 @@ Only ever added to: a chunk that is gone is masked until so many are that the fi
 can be rebuilt from the store at any time, and is, where it is damaged or another embedder's.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,26 +128,33 @@ class VectorIndex:
         ids: Ids = self.ids[found[0][found[0] >= 0]]
         return ids
 
-    def likeness(self, at: Ids, vector: Vectors) -> Values:
-        """The cosine of each chunk of *at* with *vector*; `usual` of it where it has none."""
+    def likeness(self, at: Ids, vectors: Sequence[Vectors]) -> list[Values]:
+        """The cosines of the chunks of *at* with each of *vectors*; `usual` where there is none."""
         places, known = self.places(at)
+        cosines = self._cosines(places, vectors)
         if known.all():
-            return self._cosines(places, vector)
-        usual, _ = self.usual(vector)
-        scores = np.full(len(at), usual, np.float32)
-        scores[known] = self._cosines(places, vector)
-        return scores
+            return cosines
+        found: list[Values] = []
+        for vector, those in zip(vectors, cosines, strict=True):
+            usual, _ = self.usual(vector)
+            scores = np.full(len(at), usual, np.float32)
+            scores[known] = those
+            found.append(scores)
+        return found
 
-    def _cosines(self, places: Ids, vector: Vectors) -> Values:
+    def _cosines(self, places: Ids, vectors: Sequence[Vectors]) -> list[Values]:
         if hasattr(self._index, "nprobe"):
-            return _products(self._take(places), vector)
+            rows = self._take(places)
+            return [_products(rows, vector) for vector in vectors]
         # The codes as they stand: to make numbers of them first would take four times as long.
         size = self._index.d
         codes = faiss.rev_swig_ptr(self._index.codes.data(), len(self.ids) * size)
-        near = _products(codes.reshape(-1, size)[places].astype(np.float32), vector)
-        return (near + np.float32(0.5 * vector.sum())) * np.float32(2 * RANGE / 255) - np.float32(
-            RANGE * vector.sum()
-        )
+        near = codes.reshape(-1, size)[places].astype(np.float32)
+        return [
+            (_products(near, vector) + np.float32(0.5 * vector.sum())) * np.float32(2 * RANGE / 255)
+            - np.float32(RANGE * vector.sum())
+            for vector in vectors
+        ]
 
     def usual(self, vector: Vectors) -> tuple[float, float]:
         """The mean of all cosines with *vector*, and their deviation, by a sample."""
