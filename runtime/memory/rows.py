@@ -77,6 +77,10 @@ def marks(values: Sequence[object]) -> str:
 
 
 def parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """*ids*, as many at a time as one query takes."""
+    """*ids*, as many at a time as one query takes, for its `in (...)`.
+
+    The last one is repeated up to a power of two: queries of few lengths stay prepared.
+    """
     for start in range(0, len(ids), TOGETHER):
-        yield ids[start : start + TOGETHER]
+        part = list(ids[start : start + TOGETHER])
+        yield part + part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))

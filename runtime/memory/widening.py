@@ -1,12 +1,13 @@
 """Widens a search by what a question names: entities that memories are about, and times."""
 
+import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from cortex.runtime.retrieval import STOPWORDS, words_of
 
 from .dated import Span, spans
-from .rows import in_scopes, marks
+from .rows import in_scopes
 from .tables import SINCE
 from .view import MemoryView
 
@@ -62,9 +63,9 @@ def _names(question: str, view: MemoryView) -> list[str]:
     if not runs:
         return []
     rows = view.query(
-        f"select distinct name from memory_entities where name in ({marks(list(runs))}) "  # noqa: S608  # names of ours; what comes from outside is bound
-        "and position <= ?",
-        (*runs, view.position),
+        "select distinct name from memory_entities "
+        "where name in (select value from json_each(?)) and position <= ?",
+        (json.dumps(list(runs)), view.position),
     )
     found: list[str] = []
     taken: set[int] = set()
