@@ -160,7 +160,7 @@ class MemoryFinder:
         under = [topic_of(scope) for scope in scopes]
         through, self._through = self._through, None  # as in `update`
         most = limit + min(limit * (LOOKED_AT - 1), MOST_BESIDE)
-        found = self._records.find(question, most, under, PERSON)
+        found = self._records.find(question, most, under, PERSON, texts=False)
         self._through = through
         wider = widened(question, view, scopes, asked_ns)
         if not found.passages:  # what it names is not known, or is all that is known of it
@@ -189,7 +189,7 @@ class MemoryFinder:
         under = [topic_of(scope) for scope in sorted(seen.scopes)]
 
         def search(text: str, limit: int) -> list[str]:
-            return ids_of(view, self._records.find(text, limit, under).passages)
+            return ids_of(view, self._records.find(text, limit, under, texts=False).passages)
 
         return self._follower.follow(question, view, seen, search if thorough else None)
 

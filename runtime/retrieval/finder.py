@@ -145,6 +145,7 @@ class Finder:
         under: Sequence[str] = (),
         tokens: int | None = TOKENS,
         asker: str = "",
+        texts: bool = True,
     ) -> SearchResult:
         """The passages most relevant to *question*.
 
@@ -154,30 +155,32 @@ class Finder:
             under: Topics; passages must be in or below one of them. If empty, all.
             tokens: Most tokens of them, estimated; None if only *limit* counts.
             asker: The speaker who is meant by "I" and "my"; if empty, nobody is.
+            texts: Whether to read their texts, by which *tokens* are estimated; otherwise "".
         """
         ranking, notes = self.rank(question, under=under, asker=asker)
         places = list(islice(self._telling(ranking), limit))
         said = caution(ranking.certainty) if places else ""
         if ranking.certainty < SHOWN:
             return SearchResult((), notes, ranking.certainty, said, ranking.evidence.known)
-        passages = tuple(packed(self._passages(ranking, places), tokens))
+        passages = tuple(packed(self._passages(ranking, places, texts=texts), tokens))
         return SearchResult(passages, notes, ranking.certainty, said, ranking.evidence.known)
 
-    def _passages(self, ranking: Ranking, places: Sequence[int]) -> Iterator[Passage]:
+    def _passages(
+        self, ranking: Ranking, places: Sequence[int], *, texts: bool
+    ) -> Iterator[Passage]:
         """Those at *places*; no more of them are read than somebody takes, but for a few."""
         for start in range(0, len(places), READ_TOGETHER):
             part = places[start : start + READ_TOGETHER]
             ids: list[int] = ranking.ids[part].tolist()
-            chunks = self._postings.stored(ids)
+            chunks = self._postings.stored(ids) if texts else self._store.chunks(ids, texts=False)
             files: list[int] = self._postings.file_of[ranking.ids[part]].tolist()
-            # Lists: of an array, each number by itself takes ten times as long.
-            scores: list[float] = ranking.scores[part].tolist()
-            columns = [(name, values[part].tolist()) for name, values in ranking.why.items()]
+            scores = _rounded(ranking.scores[part])
+            columns = {name: _rounded(values[part]) for name, values in ranking.why.items()}
             for at, chunk_id in enumerate(ids):
                 if chunk_id in chunks:
-                    why = {name: round(values[at], 4) for name, values in columns}
+                    why = {name: values[at] for name, values in columns.items()}
                     file = self._postings.files[files[at]]
-                    yield _passage(chunks[chunk_id], file, round(scores[at], 4), why)
+                    yield _passage(chunks[chunk_id], file, scores[at], why)
 
     def _telling(self, ranking: Ranking) -> Iterator[int]:
         """The places of chunks with any relevance to the question."""
@@ -317,6 +320,12 @@ class Finder:
         found[looked] = share * self._postings.near(chosen, around, unusual, near)
         cosines[looked] = cosine[np.searchsorted(around, chosen)]
         return found, cosines
+
+
+def _rounded(values: Values) -> list[float]:
+    # A list: of an array, each number by itself takes ten times as long.
+    found: list[float] = values.astype(np.float64).round(4).tolist()
+    return found
 
 
 def _passage(chunk: StoredChunk, file: StoredFile, score: float, why: dict[str, float]) -> Passage:

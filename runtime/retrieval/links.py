@@ -1,7 +1,6 @@
 """Follows names: a passage with half of an answer often names the title of the rest."""
 
 from collections.abc import Mapping
-from itertools import islice
 from math import log
 from typing import NamedTuple
 
@@ -68,10 +67,10 @@ class Links:
 
     def _followed(self, chunk: StoredChunk, asked: str) -> dict[str, str]:
         """The names in *chunk* that may lead somewhere, as they are written."""
-        names = self._postings.names(chunk)
+        names = self._postings.names(chunk, self._weights.link_names)
         return {
             name: written
-            for name, written in islice(names.items(), self._weights.link_names)
+            for name, written in names.items()
             # What is asked about leads back to the question.
             if f" {name} " not in asked and 2 <= len(self._with(name)) <= self._weights.link_most
         }

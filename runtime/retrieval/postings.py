@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ Mask = npt.NDArray[np.bool_]
 COUNTED: Final = 60_000
 LARGE: Final = 20_000  # chunks, from where on
 COMMON_SHARE: Final = 0.25  # a word in a larger share of them has no weight beside a rarer one
+BEGINNING: Final = 1_500  # characters, which few passages of a file have
 _STEMS: Final = 1 << 16  # that are kept in a process
 _TOKENS: Final = 4_096  # of which something is kept, for one generation of the store
 
@@ -62,7 +64,7 @@ class Postings:
         self._stored: dict[int, StoredChunk] = {}
         self._written: dict[int, str] = {}  # by the chunk
         self._writing: dict[tuple[str, int], list[int]] = {}
-        self._names: dict[int, Mapping[str, str]] = {}  # by the chunk that has them
+        self._names: dict[tuple[int, int], Mapping[str, str]] = {}  # by the chunk, and how many
         self._words: dict[int, frozenset[str]] = {}  # that count, by the chunk
         self._spoken: dict[str, Ids] = {}
         self._usual: dict[Near, float] = {}
@@ -141,15 +143,19 @@ class Postings:
 
         return _kept(self._writing, (written, most), read)
 
-    def names(self, chunk: StoredChunk) -> Mapping[str, str]:
-        """The names in *chunk*, as `names_in` gives them; who speaks, and when, leads nowhere."""
+    def names(self, chunk: StoredChunk, most: int) -> Mapping[str, str]:
+        """The first names in *chunk*, as `names_in` gives them, at most *most*.
+
+        Who speaks, and when, leads nowhere.
+        """
 
         def read() -> dict[str, str]:
             if chunk.speaker:
-                return names_in(chunk.text.removeprefix(f"{chunk.speaker}: "))
-            return names_in(chunk.heading) | names_in(chunk.text)
+                return names_in(chunk.text.removeprefix(f"{chunk.speaker}: "), most)
+            found = names_in(chunk.heading, most) | names_in(chunk.text, most)
+            return dict(islice(found.items(), most))
 
-        return _kept(self._names, chunk.id, read)
+        return _kept(self._names, (chunk.id, most), read)
 
     def among(self, word: str, most: int) -> int:
         """In how many chunks *word* occurs, counted up to *most* occurrences."""
@@ -175,10 +181,10 @@ class Postings:
         self._among |= {(unknown[at], most): among for at, among in rows}
 
     def words(self, chunk: StoredChunk) -> frozenset[str]:
-        """The words of *chunk* that may say what it is about, each once."""
+        """The words at the beginning of *chunk* that may say what it is about, each once."""
 
         def read() -> frozenset[str]:
-            told = frozenset(words_of(chunk.text)).difference(STOPWORDS)
+            told = frozenset(words_of(chunk.text[:BEGINNING])).difference(STOPWORDS)
             return frozenset([word for word in told if len(word) > 2])
 
         return _kept(self._words, chunk.id, read)

@@ -110,18 +110,26 @@ class RecordFinder:
             return ()
 
     def find(
-        self, question: str, limit: int, under: Sequence[str] = (), asker: str = ""
+        self,
+        question: str,
+        limit: int,
+        under: Sequence[str] = (),
+        asker: str = "",
+        *,
+        texts: bool = True,
     ) -> SearchResult:
         """The records that have most to do with *question*; `path` of a passage is the key.
 
         Only those with one of the topics of *under*, if there are any. *asker* is the speaker whom
-        "I" and "my" mean.
+        "I" and "my" mean. *texts* says whether to read their texts, too.
 
         Raises:
             StoreDiskError: The store cannot be read.
         """
         with self._using():
-            return self._finder.find(question, limit, under=under, tokens=None, asker=asker)
+            return self._finder.find(
+                question, limit, under=under, tokens=None, asker=asker, texts=texts
+            )
 
     @contextmanager
     def _using(self) -> Iterator[None]:

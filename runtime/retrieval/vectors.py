@@ -193,7 +193,8 @@ class VectorIndex:
 
     def _sampled_vectors(self) -> Vectors:
         if self._sample is None or self._sampled != len(self.ids):
-            places = np.linspace(0, len(self.ids) - 1, SAMPLE).astype(np.int64)
+            count = min(SAMPLE, len(self.ids))
+            places = np.linspace(0, len(self.ids) - 1, count).astype(np.int64)
             self._sample, self._sampled = self._take(places), len(self.ids)
         return self._sample
 

@@ -93,8 +93,10 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) >= 5 and word[-1] == word[-2] else word
 
 
-def names_in(text: str) -> dict[str, str]:
+def names_in(text: str, most: int | None = None) -> dict[str, str]:
     """What *text* writes with capitals, as it is written, by its words in lower case; each once.
+
+    Of many the first ones, at most *most*.
 
     `{"lake placid": "Lake Placid", "nasa": "NASA"}`. A name may be the first word of any sentence:
     what is no name is common, and so weighs little.
@@ -109,6 +111,8 @@ def names_in(text: str) -> dict[str, str]:
         name = plain(" ".join(parts))
         if len(name.replace(" ", "")) > 2:
             found.setdefault(name, " ".join(parts))
+            if len(found) == most:
+                break
     return found
 
 

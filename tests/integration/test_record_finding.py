@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.runtime.retrieval import (
     Embedder,
@@ -70,3 +71,13 @@ def test_a_store_that_proves_damaged_is_made_again_by_the_next_use(tmp_path: Pat
         scores(tmp_path, texts, "failing tests", None)
 
     assert scores(tmp_path, texts, "failing tests", None) == whole
+
+
+def test_without_texts_the_same_is_found(tmp_path: Path) -> None:
+    with RecordFinder.open(tmp_path, "executions", HashingEmbedder()) as finder:
+        finder.update(RecordText(f"{n}", "1", "said", text) for n, text in enumerate(OTHERS))
+        whole = finder.find("Why are the pears late?", 10).passages
+        bare = finder.find("Why are the pears late?", 10, texts=False).passages
+
+    assert [each.text for each in whole] != [""] * len(whole)
+    assert bare == tuple(replace(each, text="") for each in whole)

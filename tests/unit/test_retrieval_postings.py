@@ -103,3 +103,31 @@ def test_threads_may_ask_how_words_are_written_in_the_full_text() -> None:
         found = list(pool.map(ask, range(8)))
 
     assert found == [["walk"] * 3 + ["talk"] * 3 + ["jump"] * 3] * 8
+
+
+@pytest.mark.parametrize("large", [0, 1_000], ids=["large", "small"])
+def test_words_are_counted_alike_in_a_large_store_and_in_a_small_one(
+    store: PassageStore, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(postings, "LARGE", large)
+    found = written(store, [["bird bird birds", "bird", "a tree", "trees of birds"]])
+
+    found.count(["bird", "tree", "stone"], 3)
+
+    assert [found.among(word, 3) for word in ("bird", "tree", "stone")] == [3, 2, 0]
+
+
+def test_a_name_is_written_just_so_or_over_the_end_of_a_line(store: PassageStore) -> None:
+    texts = ["Hank\nSnow sang", "the snow of hank snow", "Hank Snow", "Snow Hank"]
+    found = written(store, [texts])
+    chunks = found.stored(found.live.tolist()).values()
+
+    assert [found.writes(chunk, "Hank Snow") for chunk in chunks] == [True, False, True, False]
+
+
+def test_of_many_names_the_first_ones_are_taken(store: PassageStore) -> None:
+    found = written(store, [["Alba met Boris Vian in Cadiz, and Alba saw Dover."]])
+    (chunk,) = found.stored(found.live.tolist()).values()
+
+    assert [*found.names(chunk, 2).values()] == ["Alba", "Boris Vian"]
+    assert [*found.names(chunk, 9).values()] == ["Alba", "Boris Vian", "Cadiz", "Dover"]

@@ -333,14 +333,18 @@ class PassageStore:
             "select distinct name from speakers where chunk >= ? and chunk < ?", span
         ).fetchall()
 
-    def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """The chunks with *ids*, by id; one that is gone is left out."""
+    def chunks(self, ids: Sequence[int], *, texts: bool = True) -> dict[int, StoredChunk]:
+        """The chunks with *ids*, by id; one that is gone is left out.
+
+        Without *texts*, their text is "".
+        """
         found: dict[int, StoredChunk] = {}
+        text = "text" if texts else "''"
         for start in range(0, len(ids), 500):
             part = ids[start : start + 500]
             marks = ", ".join("?" * len(part))
             rows = self.connection.execute(
-                f"select id, heading, line, text, speaker from chunks where id in ({marks})",  # noqa: S608  # every value is bound
+                f"select id, heading, line, {text}, speaker from chunks where id in ({marks})",  # noqa: S608  # every value is bound
                 tuple(part),
             )
             found.update((row[0], StoredChunk(*row)) for row in rows)
