@@ -113,6 +113,8 @@ class ProcessExecutionEngine(Component):
     # More than a page of events can concern (256 events, each of an execution and its parent): an
     # execution must stay in memory until its events are in the log.
     executions_kept: ClassVar[int] = 1_024
+    # Of executions in memory; each stays there until its events are in the log.
+    decides = (GateEvaluated, StepCompleted)
 
     def __init__(
         self,

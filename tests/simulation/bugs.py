@@ -26,7 +26,7 @@ def no_deduplication(turn: Any, client: str, request: Any) -> Any:
     return turn.take(client, request.events, request.due, request.forget)
 
 
-def no_compare_and_set(turn: Any, client: str, request: Any) -> Any:
+def no_compare_and_set(turn: Any, client: str, request: Any, head: int = 0) -> Any:
     standing = turn.standing(request.subscription, "ordered")
     answer = turn.take(client, request.events, request.due, request.forget)
     turn.batch.standings[standing.name] = msgspec.structs.replace(

@@ -117,6 +117,13 @@ class Component:
     `answers_at_once`: while it is idle, the asker's thread runs the query's handler, never at the
     same time as another handler of the component. That saves two thread switches.
 
+    An ordered component that needs only its memory to handle events of some classes names them in
+    `decides`. While it is idle, the thread that appends such an event runs the handler, never at
+    the same time as another one, and the results are written together with the event: that saves a
+    transaction and two thread switches. The handler must not wait or call the hub. If it reads the
+    log by its port `history`, or the transaction cannot be written, it is called again once the
+    event is on disk. A component with `recalls` must not set it.
+
     A component that sets `recovers` is called again for a `once` effect that began before and
     has no recorded outcome: with `delivery.begun` set it finds out the outcome, and yields
     `EffectUnknown` if it cannot. Other handlers are never called again for such an effect.
@@ -144,6 +151,7 @@ class Component:
     rests: ClassVar[bool] = False  # True: it has threads only while there is work
     recovers: ClassVar[bool] = False  # True: finds out the outcome of an effect that began
     recalls: ClassVar[int] = 0  # version of its fold; 0: no fold. A new version drops snapshots
+    decides: ClassVar[tuple[type[Event], ...]] = ()  # events that it handles from memory alone
     # Its own results of these classes are in its fold once it yields them.
     folds_results: ClassVar[tuple[type[Event], ...]] = ()
 
