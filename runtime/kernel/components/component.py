@@ -67,6 +67,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     attempt: int = 1  # how often this event was delivered to this component
     begun: bool = False  # its effect began before: find out its outcome, do not begin it
     subject: str | None = None  # id of whose personal data the event carries
+    version: int = 0  # of the event in its stream, counted from 1; 0 for a query
 
     def new_id(self, n: int = 0) -> str:
         """The *n*-th id of this delivery: 16 letters and digits, the same in every replay."""

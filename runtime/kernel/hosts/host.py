@@ -276,6 +276,7 @@ def delivery_of(record: Recorded, name: str, attempt: int, *, begun: bool = Fals
         attempt,
         begun,
         record.subject,
+        record.version,
     )
 
 
