@@ -75,11 +75,11 @@ class Deciding:
             commit = decider.decide(records, transaction.head)
             if commit is None:
                 continue
+            self._asked.append(decider)
             try:
                 transaction.commit(decider.name, commit, transaction.head)
-                self._asked.append(decider)
             except CortexError:
-                decider.dropped()
+                self._asked.pop().dropped()
         if self._asked:
             for index, (_, request) in enumerate(requests):
                 if isinstance(request, StandingClaim) and (

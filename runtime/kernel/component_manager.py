@@ -41,7 +41,7 @@ from .hosts.shared_host import SharedHost
 from .hosts.spawned import Born, SpawnedHost, search_path
 from .hosts.tracebacks import Tracebacks
 from .managed_component import ManagedComponent
-from .shells.at_once import AtOnce
+from .shells.at_once import AtOnce, may_be_asked
 from .shells.endings import Endings
 from .shells.feed import Feeding, Program
 from .shells.leases import Leases
@@ -344,7 +344,8 @@ class ComponentManager:
             results=[each.topic_name() for each in component.folds_results],
         )
         feed = OrderedFeed(replace(feeding, filter=hearing(post.name, pairs)), host, recall)
-        if component.decides and isinstance(host, LocalHost) and isinstance(self._hub, LocalHub):
+        asked = may_be_asked(component, feeding.contract)
+        if asked and isinstance(host, LocalHost) and isinstance(self._hub, LocalHub):
             post.at_once = AtOnce(component, feed, host)
             self._hub.decide_by(post.at_once)
         return feed.run()
@@ -359,9 +360,7 @@ class ComponentManager:
         ports = self._ports_for(entry)
         component = post.component
         if issubclass(component, AsyncComponent):
-            from .hosts.async_host import (
-                AsyncHost,  # imports asyncio, which is needed only with work
-            )
+            from .hosts.async_host import AsyncHost  # it imports asyncio, which few need
 
             return AsyncHost(partial(construct, component, ports), self._vocabulary, emit)
         make = partial(construct, component, ports)

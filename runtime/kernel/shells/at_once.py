@@ -11,8 +11,14 @@ from collections.abc import Sequence
 from cortex.bus import Commit, Recorded
 
 from ..components.component import Component
+from ..components.effect import Contract
 from ..hosts.host import LocalHost
 from .ordered import IDLE_COMMIT, OrderedFeed
+
+
+def may_be_asked(component: type[Component], contract: Contract | None) -> bool:
+    """Whether *component* decides at once: one with a fold or with effects needs its own thread."""
+    return bool(component.decides) and not component.recalls and contract is None
 
 
 class AtOnce:
