@@ -23,6 +23,7 @@ from .errors import (
     UnansweredError,
 )
 from .event import Event, Query
+from .hub.deciding import Decider
 from .hub.hub import Hub
 from .hub.log_clock import LogClock
 from .limits import Allowance, Allowed
@@ -45,6 +46,10 @@ class LocalHub:
         clock: Where the time comes from.
         begins: False if the caller starts the clock thread with `begin`.
     """
+
+    seen = 0  # this process sees only what the log has
+    lost: TailLostError | None = None  # what a process has seen ends with the process
+    away = False  # the hub is in this process
 
     def __init__(self, hub: Hub, clock: Clock, *, begins: bool = True) -> None:
         self.clock = clock
@@ -91,21 +96,6 @@ class LocalHub:
     def epochs(self) -> Epochs:
         """Epochs of the log, the newest last."""
         return self._hub.epochs
-
-    @property
-    def seen(self) -> int:
-        """0: this process sees only what the log has."""
-        return 0
-
-    @property
-    def lost(self) -> TailLostError | None:
-        """Always None: what a process has seen ends with the process."""
-        return None
-
-    @property
-    def away(self) -> bool:
-        """Always False: the hub is in this process."""
-        return False
 
     def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
         """Answer *requests* once everything they changed is durable; refusals are answers too.
@@ -203,6 +193,16 @@ class LocalHub:
                 self._wakes[subscription] = left
             else:
                 self._wakes.pop(subscription, None)
+
+    def decide_by(self, decider: Decider) -> None:
+        """Ask *decider* about events before they are written."""
+        with self._writer:
+            self._hub.deciding.begin(decider, self._hub.head)
+
+    def decide_no_more(self, name: str) -> None:
+        """Undo a `decide_by` for the decider of that name."""
+        with self._writer:
+            self._hub.deciding.end(name)
 
     def alarm(self, at_ns: int, wake: Wake) -> None:
         """Call *wake* once at *at_ns* (steady), on the clock's thread; it must return soon."""

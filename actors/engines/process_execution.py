@@ -113,6 +113,8 @@ class ProcessExecutionEngine(Component):
     # More than a page of events can concern (256 events, each of an execution and its parent): an
     # execution must stay in memory until its events are in the log.
     executions_kept: ClassVar[int] = 1_024
+    # What most executions consist of: its state, and its process, are in memory then.
+    decides = (ExecutionRequest, ExecutionStarted, GateEvaluated, StepCompleted)
 
     def __init__(
         self,
@@ -220,7 +222,11 @@ class ProcessExecutionEngine(Component):
     def handle(self, event: Event, delivery: Delivery) -> Iterator[Output]:
         """The results of *event* for its execution, and for the parent that waits for it."""
         self._begin(delivery)
-        before = self._load(event.stream().removeprefix("execution/"), delivery.position)
+        execution_id = event.stream().removeprefix("execution/")
+        if delivery.version == 1:  # of its stream: there is nothing to load
+            before = Execution(execution_id=execution_id)
+        else:
+            before = self._load(execution_id, delivery.position)
         own = delivery.source == delivery.component and type(event) in OUTPUTS
         if own:
             after, said = stood_at(before, event, delivery.position), list[Output]()

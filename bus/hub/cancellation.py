@@ -63,7 +63,7 @@ def waiting_of(
     policy: WorkPolicy, stream: str, state: HubState, log: Log, steady_ns: int
 ) -> Iterator[tuple[str, int]]:
     """Subscription and position of the queued work of a stream that ends now."""
-    queues = {name: queue for name, queue in state.queues.items() if len(queue)}
+    queues = {name: queue for name, queue in state.queues.items() if queue.may_have_free(steady_ns)}
     if not queues:
         return
     for record in _stream(log, stream, 0):

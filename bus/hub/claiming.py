@@ -166,3 +166,18 @@ def _keep(transaction: "Transaction", work: Work, not_before_ns: int) -> None:
     transaction.batch.work[work.subscription, work.position] = msgspec.structs.replace(
         work, not_before_ns=not_before_ns
     )
+
+
+def answer(transaction: "Transaction", request: Claim | Renew | Release | StandDown) -> Answer:
+    """Do what a worker asks for."""
+    match request:
+        case StandingClaim():
+            return standing_claim(transaction, request)
+        case StandDown():
+            return stand_down(transaction, request)
+        case Claim():
+            return claim(transaction, request)
+        case Renew():
+            return renew(transaction, request)
+        case Release():
+            return release(transaction, request)

@@ -45,6 +45,7 @@ from . import claiming, idempotency
 from .astray import mended_by_hub, put_back
 from .backlog import fill_up, route_on
 from .deadlines import Deadlines
+from .deciding import Deciding
 from .hub_state import HubState, Wakeups
 from .log_clock import Jump, recorded_ahead_ns
 from .lost import Losses, epoch_began, refuse_lost
@@ -89,6 +90,7 @@ class Hub:
         self.ready = Limits().waiting  # events in a work subscription of a client without limits
         self.torn = False  # a write was interrupted (Ctrl-C): only the log has its outcome
         self._losses = Losses()
+        self.deciding = Deciding()
         self._untold += epoch_began(self._state)
 
     def _load(self, state: HubState) -> None:
@@ -137,8 +139,9 @@ class Hub:
         transaction = self._transaction(now_ns, steady_ns)
         try:
             answers = [self._answer(transaction, client, request) for client, request in requests]
+            self.deciding.decide(transaction, requests, answers)
         except BaseException:
-            transaction.put_back()
+            self._undo(transaction)
             raise
         try:
             self._settle(transaction)
@@ -285,6 +288,7 @@ class Hub:
     ) -> Transaction:
         if self.torn:
             self._load(self._state.read_again(self._log))
+            self.deciding.moved(self._state.head)
             self.torn = False
         steady_ns = now_ns if steady_ns is None else steady_ns
         transaction = Transaction(
@@ -316,16 +320,8 @@ class Hub:
                     return claiming.finish(transaction, client, request)
                 case Publish():
                     return transaction.publish(client, request)
-                case StandingClaim():
-                    return claiming.standing_claim(transaction, request)
-                case StandDown():
-                    return claiming.stand_down(transaction, request)
-                case Claim():
-                    return claiming.claim(transaction, request)
-                case Renew():
-                    return claiming.renew(transaction, request)
-                case Release():
-                    return claiming.release(transaction, request)
+                case Claim() | Renew() | Release() | StandDown():
+                    return claiming.answer(transaction, request)
                 case Attempt():
                     return transaction.attempt(request)
                 case Subscribe():
@@ -337,7 +333,9 @@ class Hub:
                 case Withdraw():
                     return transaction.withdraw(request.client, request.keeps)
                 case Once():
-                    return self._once(transaction, client, request)
+                    again = partial(self._answer, transaction)
+                    receipts = transaction.batch.receipts, self._state.receipts
+                    return idempotency.once(client, request, *receipts, again)
                 case _:
                     raise SubscriptionError("?", f"{type(request).__name__} is not a request")
         except LogError as error:
@@ -349,9 +347,9 @@ class Hub:
         except CortexError as error:
             return Refused.of(error)
 
-    def _once(self, transaction: Transaction, client: str, request: Once) -> Answer:
-        staged, answer = transaction.batch.receipts, partial(self._answer, transaction)
-        return idempotency.once(client, request, staged, self._state.receipts, answer)
+    def _undo(self, transaction: Transaction) -> None:
+        transaction.put_back()
+        self.deciding.drop()
 
     def _settle(self, transaction: Transaction) -> None:
         batch = transaction.batch
@@ -359,9 +357,10 @@ class Hub:
             self.torn = True
             if not batch.empty():
                 self._log.write(batch)
-        except CortexError:  # the log reports that it kept nothing
-            transaction.put_back()
-            self.torn = False
+        except BaseException as error:
+            self._undo(transaction)
+            if isinstance(error, CortexError):  # the log reports that it kept nothing
+                self.torn = False
             raise
         state = self._state
         state.full = transaction.full
@@ -388,6 +387,7 @@ class Hub:
                 # A cursor that never moves is a long way to go after a kill.
                 self._wakeups.names |= state.ordered()
             state.head = transaction.head
+            self.deciding.settle(transaction)
         if transaction.offered:
             self._stalled.offered(transaction.offered, transaction.steady_ns)
         if transaction.ephemeral:

@@ -56,6 +56,10 @@ class WorkQueue:
                 last = position  # work that was renewed after it lapsed is in the heap twice
                 yield work
 
+    def may_have_free(self, now_ns: int) -> bool:
+        """Whether some work may be free; False only if a worker holds all there is."""
+        return bool(self._ready) or bool(self._later and self._later[0][0] <= now_ns)
+
     def any_claimable(self, now_ns: int) -> bool:
         """Whether there is work that may be taken now."""
         self.mature(now_ns)

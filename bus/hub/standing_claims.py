@@ -79,7 +79,18 @@ class StagedClaims:
             room = claim.limit - len(self._leased.get(claimant, NONE).leases)
             if claimant not in self._left and room > 0:
                 return claim
+        for claim in self._made.values():
+            room = claim.limit - len(self._leased.get(claim.claimant, NONE).leases)
+            if claim.subscription == subscription and room > 0:
+                return claim
         return None
+
+    def take_served(self, claimant: str) -> tuple[Lease, ...]:
+        """The work that this transaction leased to a claim made in it, which is over then."""
+        if claimant not in self._made or claimant not in self._leased:
+            return ()
+        del self._made[claimant]
+        return self._leased.pop(claimant).leases
 
     def lease(self, claim: StandingClaim, lease: Lease) -> None:
         """Lease work to *claim* once the transaction is written."""
@@ -96,7 +107,8 @@ class StagedClaims:
             self._standing.remove(claimant)  # the claim is served, and the claimant claims again
             self._standing.leased[claimant] = unfetched
         for claim in self._made.values():
-            self._standing.add(claim)
+            if claim.claimant not in self._leased:
+                self._standing.add(claim)
 
 
 def fetch_leased(state: "HubState", request: StandingClaim, steady_ns: int) -> Claimed | None:

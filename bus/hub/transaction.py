@@ -118,16 +118,15 @@ class Transaction:
             self.batch.receipts[client] = Receipt(client, request.number, _WRITE(answer))
         return answer
 
-    def commit(self, client: str, request: Commit) -> Answer:
-        """Compare and set the cursor, and append the events."""
-        standing = self.standing(request.subscription, "ordered")
+    def commit(self, client: str, request: Commit, head: int = 0) -> Answer:
+        """Compare and set the cursor, and append the events; *head* is the newest event seen."""
+        head, standing = head or self.state.head, self.standing(request.subscription, "ordered")
         if standing.cursor != request.after:
             raise CursorError(request.subscription, request.after, standing.cursor)
-        if not request.after <= request.through <= self.state.head:
+        if not request.after <= request.through <= head:
             raise SubscriptionError(
                 request.subscription,
-                f"cannot move from {request.after} to {request.through} in a log of "
-                f"{self.state.head}",
+                f"cannot move from {request.after} to {request.through} in a log of {head}",
             )
         answer = self.take(client, request.events, request.due, request.forget)
         self.batch.standings[standing.name] = msgspec.structs.replace(

@@ -1,10 +1,8 @@
 """Runs the components of a runtime: one shell each, or one for each worker."""
 
-import contextlib
-import sys
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -37,15 +35,17 @@ from .components.manifest import Entry, construct
 from .errors import NotReadyError
 from .home.config import Config
 from .home.home import Home
+from .hosts.closable_history import ClosableHistory
 from .hosts.host import Host, LocalHost
 from .hosts.shared_host import SharedHost
-from .hosts.spawned import Born, SpawnedHost
+from .hosts.spawned import Born, SpawnedHost, search_path
 from .hosts.tracebacks import Tracebacks
 from .managed_component import ManagedComponent
+from .shells.at_once import AtOnce, may_be_asked
 from .shells.endings import Endings
 from .shells.feed import Feeding, Program
 from .shells.leases import Leases
-from .shells.ordered import ordered
+from .shells.ordered import OrderedFeed
 from .shells.recall import DiskSnapshots, MemorySnapshots, Recall, Snapshots
 from .shells.resting import KEEP_NS, REST_NS, Dormant, KeptHosts, Pulse, Resting
 from .shells.retries import hearing
@@ -204,11 +204,13 @@ class ComponentManager:
 
     def _let_go(self, post: ManagedComponent) -> None:
         """Stop what has no shell and never gets one again."""
+        if post.at_once is not None and isinstance(self._hub, LocalHub):
+            self._hub.decide_no_more(post.name)
         post.kept.stop_all()
         kept = post.dormant.take() if post.dormant is not None else None
         if kept is not None:
             program, host = kept
-            with contextlib.suppress(CortexError):  # its cursor stays behind: it is handled again
+            with suppress(CortexError):  # its cursor stays behind: it is handled again
                 flush(program, partial(self._hub.submit, post.name))
             post.kept.keep(post.name, host)  # which stops it
 
@@ -270,11 +272,14 @@ class ComponentManager:
         if label == post.labels[0]:
             post.answering = host if isinstance(host, SharedHost) else None
         held = self._leases, pulse, post.dormant
-        ref = Shell.start(label, self._hub, host, program, hooks, *held, resumed=resumed)
+        at_once = post.at_once
+        turn = nullcontext() if at_once is None else at_once.turn
+        ref = Shell.start(label, self._hub, host, program, hooks, *held, turn, resumed=resumed)
         self._unwatch(post, label)
 
         def bell() -> None:
-            wake(ref, pulse)
+            if at_once is None or at_once.needs_wakeup(self._hub.head):
+                wake(ref, pulse)
             if pulse.dormant and post.dormant is not None:
                 post.dormant.wake()
 
@@ -338,25 +343,31 @@ class ComponentManager:
             ends,
             results=[each.topic_name() for each in component.folds_results],
         )
-        return ordered(replace(feeding, filter=hearing(post.name, pairs)), host, recall)
+        feed = OrderedFeed(replace(feeding, filter=hearing(post.name, pairs)), host, recall)
+        asked = may_be_asked(component, feeding.contract)
+        if asked and isinstance(host, LocalHost) and isinstance(self._hub, LocalHub):
+            post.at_once = AtOnce(component, feed, host)
+            self._hub.decide_by(post.at_once)
+        return feed.run()
 
     def _host(self, post: ManagedComponent) -> Host:
         entry, emit = post.entry, self._emitter(post.name)
         if post.component.cpu and self._home:  # without a home its blobs exist only in this process
             born = Born(
-                entry.component, entry.settings, self._home, _search_path(), config=self._config
+                entry.component, entry.settings, self._home, search_path(), config=self._config
             )
             return SpawnedHost(post.name, born, self._vocabulary, emit)
         ports = self._ports_for(entry)
         component = post.component
         if issubclass(component, AsyncComponent):
-            from .hosts.async_host import (
-                AsyncHost,  # imports asyncio, which is needed only with work
-            )
+            from .hosts.async_host import AsyncHost  # it imports asyncio, which few need
 
             return AsyncHost(partial(construct, component, ports), self._vocabulary, emit)
-        kind = SharedHost if component.answers_at_once else LocalHost
-        return kind(partial(construct, component, ports), self._vocabulary, emit)
+        make = partial(construct, component, ports)
+        if component.answers_at_once:
+            return SharedHost(make, self._vocabulary, emit)
+        history = ports["history"] = ClosableHistory(ports["history"])
+        return LocalHost(make, self._vocabulary, emit, history=history)
 
     def _emitter(self, name: str) -> Callable[..., None]:
         def emit(*drafts: Draft) -> None:
@@ -385,8 +396,3 @@ class ComponentManager:
         if shell is None or not shell.ref.is_alive():
             raise UnansweredError(query.topic_name())
         return ask(shell.ref, query, timeout_s)
-
-
-def _search_path() -> tuple[str, ...]:
-    """The module search path of this process, without entries relative to the working folder."""
-    return tuple(path for path in sys.path if Path(path).is_absolute())

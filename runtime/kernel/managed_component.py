@@ -10,6 +10,7 @@ from cortex.bus import Pair
 from .components.component import Component, Route, is_query
 from .components.manifest import Entry
 from .hosts.shared_host import SharedHost
+from .shells.at_once import AtOnce
 from .shells.resting import Dormant, KeptHosts, Resting
 
 TAG = secrets.token_hex(4)  # another process may host a component of the same name
@@ -26,6 +27,7 @@ class ManagedComponent(msgspec.Struct):
     wakes: dict[str, Callable[[], None]] = {}  # by label
     answering: SharedHost | None = None  # host of the first shell
     resting: Resting | None = None  # of workers; None if their shells always run
+    at_once: AtOnce | None = None  # asks its running shell; None if it is never asked at once
     dormant: Dormant | None = None  # of an ordered component; None if its shell always runs
 
     @property

@@ -26,7 +26,7 @@ def no_deduplication(turn: Any, client: str, request: Any) -> Any:
     return turn.take(client, request.events, request.due, request.forget)
 
 
-def no_compare_and_set(turn: Any, client: str, request: Any) -> Any:
+def no_compare_and_set(turn: Any, client: str, request: Any, head: int = 0) -> Any:
     standing = turn.standing(request.subscription, "ordered")
     answer = turn.take(client, request.events, request.due, request.forget)
     turn.batch.standings[standing.name] = msgspec.structs.replace(
@@ -113,3 +113,15 @@ def a_page_forgets_its_last(
 ) -> Page:
     kept = tuple(records[:-1] if len(records) > 1 else records)
     return Page(kept, through, log_epoch=epoch)
+
+
+def what_came_before_is_passed_over(asked: Any) -> bool:
+    ready: bool = asked._feed.idle
+    return ready
+
+
+def what_was_not_written_counts(asked: Any) -> None:
+    if asked._through:
+        asked._feed.moved(asked._through)
+    asked._through = 0
+    asked.turn.release()

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from cortex.actors.engines import ProcessExecutionEngine
-from cortex.bus import Event, Recorded, decode
+from cortex.bus import Event
 from cortex.bus.events import (
     VOCABULARY,
     ComponentAnnounced,
@@ -198,10 +198,7 @@ def _place(event: Any) -> dict[str, Any]:
 
 
 def engine_of(run: Run, blobs: MemoryBlobs) -> Engine:
-    def history(stream: str) -> Iterator[Recorded]:
-        return iter([decode(data) for data in run.log.read_stream(stream, 0, 10_000)])
-
-    return Engine(history, VOCABULARY, blobs)
+    return Engine(run.history, VOCABULARY, blobs)
 
 
 def scripts() -> dict[str, Sequence[tuple[Event, ...]]]:

@@ -80,3 +80,19 @@ def test_a_planted_bug_is_found(
     monkeypatch.setattr(place, bug)
 
     assert found(lambda: TOY)
+
+
+@pytest.mark.parametrize(
+    ("place", "bug"),
+    [
+        ("_is_ready", bugs.what_came_before_is_passed_over),
+        ("dropped", bugs.what_was_not_written_counts),
+    ],
+    ids=["passed over", "not written"],
+)
+def test_a_planted_bug_of_who_is_asked_at_once_is_found(
+    place: str, bug: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"cortex.runtime.kernel.shells.at_once.AtOnce.{place}", bug)
+
+    assert found(scenario)

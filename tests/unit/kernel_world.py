@@ -45,7 +45,7 @@ class Fed:
         self.recall = recall.Recall(
             "c", self.version, seen, made, log, self.snapshots, results=self.folded
         )
-        return ordered.ordered(self.feeding, made, self.recall)
+        return ordered.OrderedFeed(self.feeding, made, self.recall).run()
 
     def work(self) -> Any:
         """The program of one worker."""

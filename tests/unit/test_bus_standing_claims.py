@@ -104,6 +104,29 @@ def test_of_two_that_wait_the_first_is_given_the_first(world: Desk) -> None:
     assert [lease.record.position for lease in world.stand("Writer/1")] == [1]
 
 
+def test_who_claims_again_in_the_transaction_that_leases_to_it_loses_nothing(world: Desk) -> None:
+    world.stand()
+
+    again = StandingClaim("Writer", 1, LEASE_NS, claimant="Writer/1")
+    _, claimed = world.ask(Publish((Draft.of(step(1)),)), again)
+    world.say(step(2))
+
+    assert claimed == Claimed(())  # it is woken
+    (lease,) = world.stand()
+    assert lease.record.position == 1
+    world.one(Finish("Writer", 1, lease.epoch, (Draft.of(done()),)))
+    assert [lease.record.position for lease in world.stand()] == [2]
+
+
+def test_work_that_comes_behind_a_claim_in_its_transaction_is_leased_to_it(world: Desk) -> None:
+    claim = StandingClaim("Writer", 1, LEASE_NS, claimant="Writer/1")
+
+    world.ask(claim, Publish(tuple(Draft.of(step(n)) for n in (1, 2))))
+
+    assert world.rows() == [(1, 1, 1), (2, 0, 0)]
+    assert [lease.record.position for lease in world.stand()] == [1]
+
+
 def test_one_that_finds_work_does_not_stand(world: Desk) -> None:
     world.say(step(1))
 

@@ -67,6 +67,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     attempt: int = 1  # how often this event was delivered to this component
     begun: bool = False  # its effect began before: find out its outcome, do not begin it
     subject: str | None = None  # id of whose personal data the event carries
+    version: int = 0  # of the event in its stream, counted from 1; 0 for a query
 
     def new_id(self, n: int = 0) -> str:
         """The *n*-th id of this delivery: 16 letters and digits, the same in every replay."""
@@ -117,6 +118,13 @@ class Component:
     `answers_at_once`: while it is idle, the asker's thread runs the query's handler, never at the
     same time as another handler of the component. That saves two thread switches.
 
+    An ordered component that needs only its memory to handle events of some classes names them in
+    `decides`. While it is idle, the thread that appends such an event runs the handler, never at
+    the same time as another one, and the results are written together with the event: that saves a
+    transaction and two thread switches. The handler must not wait or call the hub. If it reads the
+    log by its port `history`, or the transaction cannot be written, it is called again once the
+    event is on disk. A component with `recalls` must not set it.
+
     A component that sets `recovers` is called again for a `once` effect that began before and
     has no recorded outcome: with `delivery.begun` set it finds out the outcome, and yields
     `EffectUnknown` if it cannot. Other handlers are never called again for such an effect.
@@ -144,6 +152,7 @@ class Component:
     rests: ClassVar[bool] = False  # True: it has threads only while there is work
     recovers: ClassVar[bool] = False  # True: finds out the outcome of an effect that began
     recalls: ClassVar[int] = 0  # version of its fold; 0: no fold. A new version drops snapshots
+    decides: ClassVar[tuple[type[Event], ...]] = ()  # events that it handles from memory alone
     # Its own results of these classes are in its fold once it yields them.
     folds_results: ClassVar[tuple[type[Event], ...]] = ()
 

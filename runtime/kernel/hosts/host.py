@@ -1,7 +1,7 @@
 """Where a component's handlers run: in this thread, or in a spawned process (see `spawned`)."""
 
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -30,6 +30,7 @@ from ..components.component import (
     routes_of,
 )
 from ..errors import ComponentInvalidError
+from .closable_history import ClosableHistory
 from .detail import Detail, Handling, bind_when_imported
 
 Found = TypeVar("Found")
@@ -128,10 +129,12 @@ class LocalHost:
         emit: Callable[[Draft], None],
         *,
         checks: bool = True,
+        history: ClosableHistory | None = None,
     ) -> None:
         self._make = make
         self._vocabulary = vocabulary
         self._emit = emit  # sends ephemeral events at once
+        self._history = history  # how the component reads the log; None: it must not `decide`
         self._checks = checks  # whether to check results, which needs the hub's vocabulary
         self._component: Component | None = None
         self._made: Component | None = None  # constructed, not started yet
@@ -171,6 +174,23 @@ class LocalHost:
                 outcome.failure, outcome.trace = told(error), trace_of(error)
                 break
         return outcome
+
+    def decide(self, records: Sequence[Recorded], topics: Collection[str]) -> list[Effects]:
+        """Run the handlers over *records*, up to the first that needs another topic or the log."""
+        done: list[Effects] = []
+        if self._history is None:
+            return done
+        self._history.closed = True
+        try:
+            for record in records:
+                if record.topic not in topics:
+                    break
+                done.append(self._handle(record, 1, begun=False))
+        except Exception:  # noqa: BLE001  # it is delivered later, and fails there if it must
+            return done
+        finally:
+            self._history.closed = False
+        return done
 
     def answer(self, query: Event) -> Event:
         """Run the handler of a query."""
@@ -256,6 +276,7 @@ def delivery_of(record: Recorded, name: str, attempt: int, *, begun: bool = Fals
         attempt,
         begun,
         record.subject,
+        record.version,
     )
 
 

@@ -6,8 +6,10 @@ frames, as `ChildProcess` does. Nothing is pickled or forked.
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -71,6 +73,11 @@ class ChildDiedError(CortexError):
     code: int | None
 
     says = "the process of {component} ended with {code}; it is started again"
+
+
+def search_path() -> tuple[str, ...]:
+    """The module search path of this process, without entries relative to the working folder."""
+    return tuple(path for path in sys.path if Path(path).is_absolute())
 
 
 class SpawnedHost:

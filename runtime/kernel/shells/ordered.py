@@ -33,33 +33,18 @@ IDLE_COMMIT = 5_000  # a cursor this far behind moves even without matching even
 UNCOUNTED = Attempted(0)
 
 
-def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
-    """Feed one component in order; its results are committed with its cursor.
+class OrderedFeed:
+    """Feeds one component in order; its results are committed with its cursor.
 
     After a crash in the middle of a page the events are delivered one by one, with each attempt
     counted on disk, until the one that crashes the process is known and parked. Attempts that ended
     with the whole runtime are counted separately: most of those events did not cause its end.
     """
-    feed = OrderedFeed(feeding, host, recall)
-    yield from feed.begin()
-    while True:
-        request = feed.fetch()
-        page = expected(request, (yield (request,))[0], Page)
-        if page.log_epoch != request.log_epoch:  # another hub, whose log has everything seen
-            yield from feed.take_up(page.log_epoch)
-        page = feed.taken(page)
-        if page.records or page.ephemeral:
-            yield from feed.handle(page)
-        elif not (yield from feed.pass_by()):
-            return
-
-
-class OrderedFeed:
-    """Where one ordered feed is, and what it does with the next page."""
 
     def __init__(self, feeding: Feeding, host: Host, recall: Recall) -> None:
         self._feeding, self._host, self._recall = feeding, host, recall
-        self._cursor = self._seen = 0  # committed, and examined
+        self.cursor = self.seen = 0  # committed, and examined
+        self.idle = False  # at the end of the log, with nothing to try again
         self._handled, self._quiet = 0, False  # last matching position; whether it is quiet since
         self._ahead = 0  # up to here the fold contains the component's own results
         self._slow_until = 0  # up to here events are delivered one by one
@@ -67,7 +52,29 @@ class OrderedFeed:
         self._alone = self._counted = False  # one by one now; whether an attempt was counted
         self._at_end = self._again = False  # of the newest page: the log's end; a parked event
 
-    def begin(self) -> Generator[Step, Sequence[Answer], None]:
+    def run(self) -> Program:
+        """The program of the feed: fetch a page, handle it, commit the results, and again."""
+        yield from self._begin()
+        while True:
+            request = self._fetch()
+            page = expected(request, (yield (request,))[0], Page)
+            if page.log_epoch != request.log_epoch:  # another hub, whose log has everything seen
+                self._feeding = yield from _taken_up(self._feeding, self.cursor, page.log_epoch)
+            page = self._taken(page)
+            if page.records or page.ephemeral:
+                yield from self._handle(page)
+            elif not (yield from self._pass_by()):
+                return
+
+    def commit(self, through: int, done: Sequence[Effects]) -> Commit:
+        """The request that moves the cursor up to *through*, and appends what was *done*."""
+        return _commit_of(self._feeding, self.cursor, through, done)
+
+    def moved(self, through: int) -> None:
+        """Note that the hub has that commit; only while the feed is idle."""
+        self.cursor = self.seen = self._handled = through
+
+    def _begin(self) -> Generator[Step, Sequence[Answer], None]:
         """Take up the subscription, and recall the fold."""
         feeding = self._feeding
         standing = yield from ask(
@@ -77,23 +84,19 @@ class OrderedFeed:
         self._feeding = msgspec.structs.replace(feeding, log_epoch=standing.log_epoch)
         self._ahead = self._recall.load(standing.cursor, standing.head)
         self._host.share()
-        self._cursor = self._seen = self._handled = standing.cursor
+        self.cursor = self.seen = self._handled = standing.cursor
         self._slow_until = standing.head if standing.attempts else 0
 
-    def fetch(self) -> Fetch:
+    def _fetch(self) -> Fetch:
         """The request for the next page."""
-        feeding, seen = self._feeding, self._seen
+        feeding, seen = self._feeding, self.seen
         self._alone = seen < self._slow_until
         limit = 1 if self._alone else PAGE
         return Fetch(feeding.name, seen, limit, ring_after=self._ring, log_epoch=feeding.log_epoch)
 
-    def take_up(self, log_epoch: int) -> Generator[Step, Sequence[Answer], None]:
-        """Continue at another hub; raises what `_taken_up` raises."""
-        self._feeding = yield from _taken_up(self._feeding, self._cursor, log_epoch)
-
-    def taken(self, page: Page) -> Page:
+    def _taken(self, page: Page) -> Page:
         """*page* up to the first event that is delivered by itself; it is examined then."""
-        feeding, seen = self._feeding, self._seen
+        feeding, seen = self._feeding, self.seen
         # An empty page that examined less than the limit ends at the end of the log.
         self._at_end = not page.records and page.through - seen < LOOKED_AT
         if seen < self._ahead:
@@ -101,26 +104,30 @@ class OrderedFeed:
         if feeding.contract is not None:
             page = up_to_once(feeding.contract, page)
         page, self._again = up_to_retry(page, feeding.name)
-        self._seen, self._ring = page.through, page.ring_through
+        self.seen, self._ring = page.through, page.ring_through
         return page
 
-    def pass_by(self) -> Generator[Step, Sequence[Answer], bool]:
+    def _pass_by(self) -> Generator[Step, Sequence[Answer], bool]:
         """Rest, as the page has nothing to handle; False if the feed is to end."""
-        postponed = self._handled > self._cursor
-        if self._seen - self._cursor >= IDLE_COMMIT or (self._quiet and postponed):
-            yield from self._move(self._seen, ())
+        postponed = self._handled > self.cursor
+        if self.seen - self.cursor >= IDLE_COMMIT or (self._quiet and postponed):
+            yield from self._move(self.seen, ())
         if not self._at_end:
             return True
         try:
-            self._quiet = yield from _rest(self._feeding, postponed=self._handled > self._cursor)
+            self.idle = self._counted and self.seen >= max(self._ahead, self._slow_until)
+            self._quiet = yield from _rest(self._feeding, postponed=self._handled > self.cursor)
         except Flush:
-            if self._seen > self._cursor:
-                yield from self._move(self._seen, ())
+            self.idle = False
+            if self.seen > self.cursor:
+                yield from self._move(self.seen, ())
             self._recall.save()
             return False
+        finally:
+            self.idle = False
         return True
 
-    def handle(self, page: Page) -> Generator[Step, Sequence[Answer], None]:
+    def _handle(self, page: Page) -> Generator[Step, Sequence[Answer], None]:
         """Handle the events of *page*, and commit what they gave."""
         feeding, host, recall = self._feeding, self._host, self._recall
         contract, records, self._quiet = feeding.contract, page.records, False
@@ -128,7 +135,7 @@ class OrderedFeed:
             recall.leave()
             effects = yield from _handle_once(feeding, contract, host, page)
             yield from self._move(records[0].position, (effects,))
-            self._seen = self._handled = self._cursor
+            self.seen = self._handled = self.cursor
             return
         begun, keyed = UNCOUNTED, contract is not None and contract.is_keyed(records)
         if records and (not self._counted or self._alone or keyed or self._again):
@@ -140,26 +147,26 @@ class OrderedFeed:
             recall.leave()
             effects = yield from _handle_again(feeding, host, records[0], blame)
             yield from self._move(page.through, (effects,))
-            self._seen = self._handled = self._cursor
+            self.seen = self._handled = self.cursor
         elif blame:
             effects = parked(feeding.name, records[0], blame, begun.attempts - 1)
-            self._cursor = self._seen = yield from _commit(
-                feeding, self._cursor, records[0].position, (effects,)
+            self.cursor = self.seen = yield from _commit(
+                feeding, self.cursor, records[0].position, (effects,)
             )
         else:
             recall.leave()
-            self._cursor, self._seen = yield from _handle_page(
-                feeding, host, self._cursor, page, begun
+            self.cursor, self.seen = yield from _handle_page(
+                feeding, host, self.cursor, page, begun
             )
-            self._handled = self._seen
-            if self._cursor == self._seen:
-                recall.arrive(self._cursor)
+            self._handled = self.seen
+            if self.cursor == self.seen:
+                recall.arrive(self.cursor)
 
     def _move(
         self, through: int, done: Sequence[Effects]
     ) -> Generator[Step, Sequence[Answer], None]:
-        self._cursor = yield from _commit(self._feeding, self._cursor, through, done)
-        self._recall.arrive(self._cursor)
+        self.cursor = yield from _commit(self._feeding, self.cursor, through, done)
+        self._recall.arrive(self.cursor)
 
 
 def _without_results(page: Page, recall: Recall, ahead: int) -> Page:
@@ -297,6 +304,11 @@ def _commit(
     feeding: Feeding, cursor: int, through: int, done: Sequence[Effects]
 ) -> Generator[Step, Sequence[Answer], int]:
     """Move the cursor; whole pages are one transaction."""
+    yield from ask(_commit_of(feeding, cursor, through, done), Appended)
+    return through
+
+
+def _commit_of(feeding: Feeding, cursor: int, through: int, done: Sequence[Effects]) -> Commit:
     due: dict[str, Due] = {}
     forget: set[str] = set()
     for effects in done:  # in order: a later event may forget a deadline of an earlier one
@@ -306,6 +318,4 @@ def _commit(
         due.update((d.name, d) for d in effects.due)
     events = tuple(e for effects in done for e in effects.events)
     arms = tuple(due.values()), tuple(forget)
-    request = Commit(feeding.name, cursor, through, events, *arms, log_epoch=feeding.log_epoch)
-    yield from ask(request, Appended)
-    return through
+    return Commit(feeding.name, cursor, through, events, *arms, log_epoch=feeding.log_epoch)

@@ -13,6 +13,7 @@ steps would be no faster.
 import contextlib
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any
 
@@ -42,6 +43,8 @@ from .recall import Ending, Rest
 from .resting import Dormant, Pulse
 
 ROUNDS = 16  # requests in a row before the mailbox gets a turn, so that calls do not starve
+
+ALONE = nullcontext()  # nobody else uses its host
 
 log = Logger("cortex.kernel")
 
@@ -96,6 +99,7 @@ class Shell(pykka.ThreadingActor):
         leases: Leases,
         pulse: Pulse,
         dormant: Dormant | None = None,
+        turn: AbstractContextManager[object] = ALONE,
         *,
         resumed: bool = False,
     ) -> None:
@@ -109,6 +113,7 @@ class Shell(pykka.ThreadingActor):
         self._leases = leases
         self._pulse = pulse
         self._dormant = dormant  # keeps program and host while there is no thread; None: never
+        self._turn = turn  # held while it uses its program or its host
         self._resumed = resumed  # the program is one that it has kept
         self._answers: Sequence[Answer] | None = None  # what the generator waits for
         # What the generator yielded, if it is idle.
@@ -147,8 +152,10 @@ class Shell(pykka.ThreadingActor):
 
     def on_receive(self, message: object) -> Any:
         """Handle a message of the mailbox; never raises."""
-        if self._ended:
-            return _too_late(message)
+        with self._turn:
+            return _too_late(message) if self._ended else self._take(message)
+
+    def _take(self, message: object) -> Any:
         try:
             if isinstance(message, Call):
                 return self._host.answer(message.query)

@@ -1,6 +1,6 @@
 """A shell without its thread: drives a feed program under the real supervision."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from cortex.bus import (
     Answer,
@@ -22,10 +22,13 @@ from cortex.runtime.kernel import Config
 
 from .kernel import (
     STALL_NS,
+    AtOnce,
+    Effects,
     Feeding,
     Idle,
     Leases,
     LocalHost,
+    OrderedFeed,
     Outcome,
     Pause,
     Program,
@@ -34,7 +37,6 @@ from .kernel import (
     Snapshots,
     Step,
     contract_of,
-    ordered,
     supervision,
     work,
 )
@@ -66,6 +68,24 @@ class BadHost(LocalHost):
         outcome.failure = outcome.failure or "the weather"
         return outcome
 
+    def decide(self, records: Sequence[Recorded], topics: Collection[str]) -> list[Effects]:
+        """Run the handlers over *records*, until one fails."""
+        if self.weather.strikes(self.weather.faults.handler_fails):
+            records = records[: self.weather.chance.randrange(len(records))]
+        return super().decide(records, topics)
+
+
+class Watching(AtOnce):
+    """Tells the observer of the commits that it makes."""
+
+    wire: Wire
+
+    def written(self, newest: int) -> None:
+        """Note that its commit is on disk."""
+        if self._through:
+            self.wire.moved(self.name, self._feed.cursor, self._through)
+        super().written(newest)
+
 
 class Member:
     """One shell of a component: crashes, hangs and comes back as a real one does."""
@@ -92,6 +112,7 @@ class Member:
         self._recall: Recall | None = None
         self._rung = False
         self._resting: Idle | None = None
+        self._at_once: Watching | None = None
         self._busy_since_ns = 0
         self._drift_ns = 0  # what handlers took, as their program's clock sees it
         self._pairs = pairs_of(role.component)
@@ -150,7 +171,10 @@ class Member:
     def _start(self) -> None:
         self._time.note(self.label, "starts")
         host = BadHost(
-            lambda: self._role.make(self._run), self._run.scenario.vocabulary, self._emit
+            lambda: self._role.make(self._run),
+            self._run.scenario.vocabulary,
+            self._emit,
+            history=self._run.history,
         )
         host.weather = self._weather
         self._program, self._recall = self._programmed(host)
@@ -174,7 +198,12 @@ class Member:
             self._snapshots,
             results=[each.topic_name() for each in component.folds_results],
         )
-        return ordered(self.feeding, host, recall), recall
+        feed = OrderedFeed(self.feeding, host, recall)
+        if component.decides and not self._run.scenario.remote:
+            self._at_once = Watching(component, feed, host)
+            self._at_once.wire = self._wire
+            self._wire.decide_by(self._at_once)
+        return feed.run(), recall
 
     def _handler_clock(self) -> int:
         # Virtual time stands still in a handler; to its program it took this long.
@@ -267,6 +296,8 @@ class Member:
             self._drive(life, Quiet())
 
     def _wake(self) -> None:
+        if self._at_once is not None and not self._wire.rouses(self._at_once):
+            return
         if self._resting:
             self._resting = None
             self._drive(self._life, ())
@@ -283,6 +314,9 @@ class Member:
         self._link.close()
         self._leases.drop(self.label)
         self._program = self._recall = None
+        if self._at_once is not None:
+            self._wire.decide_no_more(self._at_once)
+            self._at_once = None
         self._rung, self._resting = False, None
         self._busy_since_ns = 0
 

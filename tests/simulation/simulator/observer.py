@@ -91,11 +91,15 @@ class Observer:
         asked = [(source, r) for source, requests in frame.parts for r in requests]
         self._saw(asked, done.answers, now_ns)
 
+    def moved(self, subscription: str, after: int, through: int) -> None:
+        """Take in that the cursor of *subscription* moved."""
+        at = self._cursors.get(subscription)
+        insist(after == at, "{} is at {}, moved from {}", subscription, at, after)
+        self._cursors[subscription] = through
+
     def _accepted(self, client: str, request: Request, answer: Appended, now_ns: int) -> None:
         if isinstance(request, Commit):
-            at = self._cursors.get(request.subscription)
-            insist(request.after == at, "{} is at {}, took {}", request.subscription, at, request)
-            self._cursors[request.subscription] = request.through
+            self.moved(request.subscription, request.after, request.through)
         elif isinstance(request, Publish) and request.number:
             taken = self._write, answer
             _, first = self._numbers.setdefault((client, request.number), taken)

@@ -7,6 +7,8 @@ import msgspec
 from cortex.bus import Event, Hub, Log, Pair, Recorded, Vocabulary
 from cortex.runtime.kernel import Component, routes_of
 
+from .kernel import ClosableHistory
+
 Examine = Callable[[Hub, Log], None]  # raises AssertionError
 
 
@@ -54,6 +56,7 @@ class Run(msgspec.Struct):
     scenario: Scenario
     seed: int
     log: Log
+    history: ClosableHistory  # for components that read the log themselves
     records: list[Recorded] = []
     acknowledged: dict[str, list[tuple[int, int]]] = {}  # by publisher: first and last position
     followed: dict[str, dict[int, bytes]] = {}  # by follower: ids of what it was shown

@@ -11,7 +11,7 @@ from . import promises
 from .errors import PromiseBrokenError, insist
 from .faults import Faults
 from .follower import Follower
-from .kernel import Leases, MemorySnapshots
+from .kernel import ClosableHistory, Leases, MemorySnapshots
 from .link import Renewals, SimulatedConnection
 from .member import Member
 from .publisher import Publisher
@@ -43,7 +43,7 @@ class _Schedule:
     def __init__(self, scenario: Scenario, seed: int, time: Timeline, weather: Weather) -> None:
         self._time, self._weather = time, weather
         self._wire = Wire(scenario, time, weather)
-        self._run = Run(scenario, seed, self._wire.log)
+        self._run = Run(scenario, seed, self._wire.log, ClosableHistory(self._wire.stream))
         self._members = self._staffed()
         self._publishers = {
             name: Publisher(name, script, self._link(name), self._wire, time, weather)

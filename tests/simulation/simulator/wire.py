@@ -1,6 +1,6 @@
 """The hub behind a bad network: requests and answers are lost, late, doubled and overtaken."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
@@ -13,12 +13,15 @@ from cortex.bus import (
     Hub,
     HubClosedError,
     LogError,
+    Recorded,
     Request,
     State,
     Subscribe,
+    decode,
 )
 from cortex.runtime.log import AgentWork, MemoryLog
 
+from .kernel import AtOnce
 from .observer import Observer
 from .scenario import Scenario
 from .timeline import SECOND_NS, Act, Timeline
@@ -90,6 +93,7 @@ class Wire:
         self._scenario, self._time, self._weather = scenario, time, weather
         self._observer = Observer()
         self._hub: Hub | None = None
+        self._decider: AtOnce | None = None  # that the hub asks
         self._life = 0  # of the hub: its answers and ticks go with it
         self._inbox: list[_Letter] = []
         self._wakes: dict[str, list[tuple[str, Act]]] = {}
@@ -158,6 +162,31 @@ class Wire:
         self._rouse(self._hub)
         return answers
 
+    def stream(self, name: str) -> Iterator[Recorded]:
+        """The events of one stream."""
+        return map(decode, self.log.read_stream(name, 0, 10_000))
+
+    def decide_by(self, decider: AtOnce) -> None:
+        """Let the hub ask *decider* at once, until it crashes."""
+        if self._hub is not None:
+            self._hub.deciding.begin(decider, self._hub.head)
+            self._decider = decider
+
+    def decide_no_more(self, decider: AtOnce) -> None:
+        """Undo that."""
+        if self._hub is not None and decider is self._decider:
+            self._hub.deciding.end(decider.name)
+            self._decider = None
+
+    def rouses(self, decider: AtOnce) -> bool:
+        """Whether a wakeup of *decider* has to reach it."""
+        asked = self._hub is not None and decider is self._decider
+        return not asked or decider.needs_wakeup(self._hub.head if self._hub else 0)
+
+    def moved(self, subscription: str, after: int, through: int) -> None:
+        """Take in that the hub moved the cursor of a component that it asked at once."""
+        self._observer.moved(subscription, after, through)
+
     def alarm(self, at_ns: int, wake: Act) -> None:
         """Call *wake* at *at_ns*."""
         self._time.at(at_ns, wake)
@@ -168,7 +197,7 @@ class Wire:
             return
         self.examine()
         self._time.note("hub", "crashes", f"at {self._hub.head}")
-        self._hub, self._inbox = None, []
+        self._hub, self._decider, self._inbox = None, None, []
         self._life += 1
         self._observer.crashed()
         if self._weather.strikes(self._weather.faults.tail_lost):
