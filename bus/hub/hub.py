@@ -139,7 +139,9 @@ class Hub:
         transaction = self._transaction(now_ns, steady_ns)
         try:
             answers = [self._answer(transaction, client, request) for client, request in requests]
-            self.deciding.decide(transaction, requests, answers)
+            # If it ended the hub before, the event at fault must be on disk before it is tried.
+            if not any(self._poison.is_repeated(request) for _, request in requests):
+                self.deciding.decide(transaction, requests, answers)
         except BaseException:
             self._undo(transaction)
             raise

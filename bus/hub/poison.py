@@ -63,6 +63,20 @@ class PoisonTracking:
         self.alone = None
         return self._waiting()
 
+    def is_repeated(self, request: Request) -> bool:
+        """Whether *request* may have come before, and ended with the hub then."""
+        match request:
+            case Once():
+                return request.repeat or any(
+                    self.is_repeated(each) for _, requests in request.parts for each in requests
+                )
+            case Commit():
+                return (request.subscription, 0) in self.fallen
+            case Finish():
+                return (request.subscription, request.position) in self.fallen
+            case _:
+                return False
+
     def excuse(self, state: HubState, request: Request) -> None:
         """Do not count the next attempt: the log could not write the result of this one."""
         attempts, key = 0, ("", 0)

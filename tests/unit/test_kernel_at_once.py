@@ -13,6 +13,7 @@ from cortex.bus import (
     Event,
     Finish,
     LogError,
+    Once,
     Publish,
     Recorded,
     StandingClaim,
@@ -89,9 +90,11 @@ class World(HubWorld):
 
     log: CountingLog
 
-    def __init__(self) -> None:
+    def __init__(self, before: Callable[[HubWorld], object] = lambda _: None) -> None:
         super().__init__(PLANS)
         self.log = CountingLog()
+        self.reopened()
+        before(self)  # the hub is killed after it
         hub, history = self.reopened(), closable.ClosableHistory(self.stream)
         self.component = Decides(history)
         local = host.LocalHost(lambda: self.component, PLANS, print, history=history)
@@ -263,6 +266,34 @@ def test_a_worker_is_given_what_follows_from_its_own_result(world: World) -> Non
     assert world.log.writes == 1
     work_left = world.log.state().work
     assert [(each.position, each.epoch) for each in work_left] == [(lease.record.position, 1)]
+
+
+def test_what_comes_again_is_on_disk_before_it_is_handled(world: World) -> None:
+    plan = Publish((Draft.of(PlanWrite(plan="p", text="again?")),))
+    world.one(Once(7, True, (("tests", (plan,)),)))
+
+    assert world.component.saw == []
+    assert world.wake()
+    assert world.answers() == ["again?"]
+
+
+def test_what_a_worker_tries_again_after_a_kill_is_on_disk_before_it_is_handled() -> None:
+    def killed_at_work(world: HubWorld) -> None:
+        world.one(work("Worker", "plan.written"))
+        world.one(Publish((Draft.of(PlanWritten(plan="p")),)))
+        world.claim("Worker", lease_s=0.001)
+
+    world = World(killed_at_work)
+    world.later(1)
+    (lease,) = world.claim("Worker")
+    result = Draft.of(PlanWrite(plan="p", text="result"))
+    world.one(Finish("Worker", lease.record.position, lease.epoch, (result,)))
+
+    assert world.component.saw == []
+    assert world.wake()
+    assert world.answers() == ["result"]
+    world.publish("next")
+    assert world.component.saw == ["result", "next"]
 
 
 def test_many_events_are_not_handled_while_the_hub_waits(world: World) -> None:
