@@ -56,7 +56,7 @@ DONE: Final = _set(
     """
 )
 FORMER_WORDS: Final = 6  # no value is longer
-# It says nothing else: counted as what an older statement is about, "from" would be left over there.
+# Such a word says nothing else: as a content word, the "from" of an older statement is left over.
 FUNCTION: Final = _BUILDING | FORMER
 NOT_FORMER: Final = _set("now today this here then tomorrow next") | _set("only just even yet sure")
 TAKEN_OVER: Final = _set("took take taken takes gone went going go")
