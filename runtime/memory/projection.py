@@ -110,8 +110,8 @@ class _Rows:
         self._rows["memory_nodes"] = list(placed(connection, self._rows["memory_nodes"]))
         for table, rows in self._rows.items():
             _insert(connection, table, rows)
-        for row in contradicting(connection, self._rows["memory_edges"]):
-            _insert(connection, "memory_edges", [row])  # the next one may rest on it
+        edges = list(contradicting(connection, self._rows["memory_edges"]))
+        _insert(connection, "memory_edges", edges)
         for execution, run in rules.changed.items():
             _keep_run(connection, execution, run)
         for node_id, restored in self._texts.items():

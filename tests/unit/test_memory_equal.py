@@ -1,8 +1,15 @@
 """Equal memories are one; whatever happens to the first of them, nothing is lost or comes back."""
 
-import pytest
+import random
+from itertools import combinations
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cortex.bus import Event
 from cortex.bus.events import (
+    Kind,
     MemoryCollected,
     MemoryCorrect,
     MemoryEdge,
@@ -12,6 +19,7 @@ from cortex.bus.events import (
     MemoryRecorded,
     MemoryRestore,
     MemorySuperseded,
+    Origin,
     SubjectErased,
 )
 
@@ -133,3 +141,47 @@ def test_a_correction_in_the_words_of_an_observation_does_not_fade_like_one(
     (node,) = world.view().chain(wrong).current
     assert (node.kind, node.origin) == ("correction", "person")
     assert not world.decider.state.is_current(seen)
+
+
+def some_request(drawn: random.Random, ids: list[str]) -> Event:
+    """A request about a few statements, and about the nodes that there are."""
+    content, one, other = drawn.choice("abc"), drawn.choice(ids), drawn.choice(ids)
+    origins: tuple[Origin, ...] = ("person", "component", "model")
+    origin = drawn.choice(origins)
+    kinds: tuple[Kind, ...] = ("observation",) if origin == "model" else ("observation", "decision")
+    kind = drawn.choice(kinds)
+    edges = (MemoryEdge("supersedes", one),) if drawn.random() < 0.3 else ()
+    wanted = f"wanted{drawn.randrange(9)}" if drawn.random() < 0.2 else ""
+    record = MemoryRecord(
+        kind=kind, content=content, origin=origin, edges=edges, node_id=wanted, update=False
+    )
+    return drawn.choice(
+        (
+            record,
+            record,
+            MemoryCorrect(node_id=one, content=content, origin="person"),
+            MemoryForget(node_id=one),
+            MemoryRestore(node_id=one),
+            MemoryLink(node_id=one, edge="supersedes", to=other, origin="person"),
+        )
+    )
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.integers(0, 10**9))
+def test_whatever_happens_each_current_memory_is_known_by_its_words(seed: int) -> None:
+    """And two that are current in one place contradict each other, in every order of requests."""
+    drawn, world = random.Random(seed), MemoryWorld()
+    world.record("a")
+    for _ in range(drawn.randrange(40)):
+        world.ask(some_request(drawn, list(world.decider.state.nodes)))
+    state, view = world.decider.state, world.view()
+
+    for node_id, known in state.nodes.items():
+        if state.is_current(node_id):
+            same = state.same(known.digest)
+            assert same
+            assert state.is_current(same)
+            assert state.nodes[same].digest == known.digest
+        pairs = {frozenset(pair) for pair in view.chain(node_id).contradictions}
+        assert {frozenset(pair) for pair in combinations(state.heads(node_id), 2)} <= pairs
