@@ -13,8 +13,8 @@ from .rules import RULE
 
 MOST: Final = 200  # nodes that are looked at for one edge, the nearest first
 
-# The last ones of what replaced a node (?1), or itself; and the last ones of all that is in the place
-# of what it replaced. Up to a position (?2), looking at so many nodes (?3).
+# The last ones of what replaced a node (?1), or itself; and the last ones of all that is in the
+# place of what it replaced. Up to a position (?2), looking at so many nodes (?3).
 _OWN = """
     with recursive above(id) as (
         values (?1) union select node from memory_edges join above on target = id
