@@ -33,6 +33,8 @@ class Attribute(msgspec.Struct, frozen=True):
     first: tuple[str, ...]
     later: tuple[str, ...]
     asks: tuple[str, ...]
+    # By question, the other attributes of the owner that answer it as well: "Where can I find {o}?"
+    also: dict[str, tuple[str, ...]] = {}
 
 
 class Wordings(msgspec.Struct, frozen=True):
@@ -60,6 +62,7 @@ class Chain(NamedTuple):
     id: str
     ask: str
     statements: tuple[str, ...]  # ids, oldest first
+    also: tuple[str, ...] = ()  # chains whose end answers the question as well
 
 
 class World(NamedTuple):
@@ -92,9 +95,12 @@ def world(
     random.shuffle(pairs)
     told: list[tuple[float, str, str, int, str]] = []  # when, text, chain, step, value
     asked: dict[str, str] = {}
+    also: dict[str, tuple[str, ...]] = {}
     for kind, owner in pairs[:chains]:
         name = f"{kind.name}/{owner}"
-        asked[name] = random.choice(kind.asks).format(o=owner)
+        ask = random.choice(kind.asks)
+        asked[name] = ask.format(o=owner)
+        also[name] = tuple(f"{other}/{owner}" for other in kind.also.get(ask, ()))
         steps = random.randint(least, most)
         told += _history(random, kind, owner, name, steps)
     for _ in range(len(told) // 2):
@@ -105,7 +111,7 @@ def world(
         for at, (_, text, chain, step, value) in enumerate(told)
     )
     of = {name: tuple(each.id for each in said if each.chain == name) for name in asked}
-    return World(said, tuple(Chain(name, ask, of[name]) for name, ask in asked.items()))
+    return World(said, tuple(Chain(name, ask, of[name], also[name]) for name, ask in asked.items()))
 
 
 def _history(

@@ -75,7 +75,7 @@ class MemoryChainEngine(Component):
     """
 
     cpu = True
-    recalls = 4
+    recalls = 5
     folds_results = FACTS
     start = "beginning"
 

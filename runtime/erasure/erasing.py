@@ -1,13 +1,14 @@
 """`erase`: begin, destroy the key, remove derived copies, record it, end; any kill is finished.
 
 Each part may be repeated. The intent is durable first, the key goes before the copies, so that
-nothing can derive them again, and the event is recorded before the intent is forgotten.
+nothing can derive them again, and the event is recorded before the intent is forgotten. That comes
+last, when the caller has said what was erased: whoever was not told finds it again.
 """
 
 import getpass
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 
 import msgspec
@@ -34,6 +35,11 @@ from .survey import Place, Survey, survey
 
 SOURCE = "cli"
 HELD_FOR = "erasure"
+NO_KEY = (
+    "has no key here: nothing is recorded of it, or all of it is erased "
+    "(`cortex audit subjects` lists who has a key, `cortex events query --topic subject.erased` "
+    "what was erased)"
+)
 SHORTEST = 3  # characters of a name that the reason must not hold
 
 
@@ -75,13 +81,23 @@ def looked_up(home: Home, name: str, texts: Sequence[str] = ()) -> Erased:
         LogError: The log cannot be read.
     """
     home.check()
-    ids = _ids_of(home, name)
+    ids = _known_ids(home, name)
     with _opened(home) as log:
         seen = survey(home, log, ids, _sought(home, name, texts))
     return _said(home, ids, seen, dry_run=True)
 
 
-def erase(home: Home, name: str, why: str, texts: Sequence[str] = ()) -> Erased:
+def _untold(said: Erased) -> None:
+    """Show nothing."""
+
+
+def erase(
+    home: Home,
+    name: str,
+    why: str,
+    texts: Sequence[str] = (),
+    tell: Callable[[Erased], None] = _untold,
+) -> Erased:
     """Make what is recorded of a subject unreadable for ever.
 
     Args:
@@ -89,6 +105,8 @@ def erase(home: Home, name: str, why: str, texts: Sequence[str] = ()) -> Erased:
         name: The subject, by the name that publishers give it, or by its id.
         why: For the record; it must not give the subject away.
         texts: What else to look for among what is not encrypted.
+        tell: Called with the result when all is done, right before it is noted as done. After a
+            kill, or an error here, the next call finishes the erasure, and tells again.
 
     Raises:
         NotFoundError: No key is of that subject, and no erasure has begun.
@@ -102,32 +120,40 @@ def erase(home: Home, name: str, why: str, texts: Sequence[str] = ()) -> Erased:
         )
     _refuse_why(name, why)
     with _held(home) as log:
-        left = pending_erasures(home.path)
-        done = [_finish(home, log, intent) for intent in left]
-        try:
-            ids = _ids_of(home, name)
-        except NotFoundError:
-            if not left:
-                raise
-            return _finished(left, done)
+        begun = pending_erasures(home.path)
+        removed = {path for intent in begun for path in _finish(home, log, intent)}
+        if begun and not _ids_of(home, name):
+            said = _finished(begun, removed)
+            tell(said)
+            _end(home, begun)
+            return said
+        _end(home, begun)
+        ids = _known_ids(home, name)
         seen = survey(home, log, ids, _sought(home, name, texts))
         _refuse_unfinished(home, log, seen.executions)
         intents = [_intent(subject, why, seen) for subject in ids]
         for intent in intents:
             begin_erasure(home.path, intent)
-        removed = [path for intent in intents for path in _finish(home, log, intent)]
-    said = _said(home, ids, seen, dry_run=False)
-    return msgspec.structs.replace(said, removed=sorted({*removed, *said.removed}))
+        removed = {path for intent in intents for path in _finish(home, log, intent)}
+        said = _said(home, ids, seen, dry_run=False)
+        said = msgspec.structs.replace(said, removed=sorted(removed))
+        tell(said)
+        _end(home, intents)
+    return said
+
+
+def _end(home: Home, intents: Collection[ErasureIntent]) -> None:
+    for intent in intents:
+        end_erasure(home.path, intent)
 
 
 def _finish(home: Home, log: Log, intent: ErasureIntent) -> list[str]:
-    """Do what is left of an erasure that has begun; the paths that were removed."""
+    """Do what is left of an erasure that has begun, but its end; the paths that were removed."""
     keys = SubjectKeys.of_home(home.path)
     keys.destroy(intent.subject)
     copies = copies_in(home.path, (intent.subject,), intent.executions)
     remove(copies)
     _record(log, keys, intent)
-    end_erasure(home.path, intent)
     return [str(path.relative_to(home.path)) for path in copies]
 
 
@@ -171,12 +197,16 @@ def _user() -> str:
         return f"uid {os.geteuid()}"
 
 
+def _known_ids(home: Home, name: str) -> list[str]:
+    ids = _ids_of(home, name)
+    if not ids:
+        raise NotFoundError("subject", name, NO_KEY)
+    return ids
+
+
 def _ids_of(home: Home, name: str) -> list[str]:
     keys = SubjectKeys.of_home(home.path).all()
-    ids = [each.id for each in keys if name in (each.name, each.id)]
-    if not ids:
-        raise NotFoundError("subject", name, "has no key here: see `cortex audit subjects`")
-    return ids
+    return [each.id for each in keys if name in (each.name, each.id)]
 
 
 def _sought(home: Home, name: str, texts: Sequence[str]) -> list[str]:
@@ -200,13 +230,13 @@ def _said(home: Home, ids: list[str], seen: Survey, *, dry_run: bool) -> Erased:
     )
 
 
-def _finished(left: Collection[ErasureIntent], done: Collection[list[str]]) -> Erased:
+def _finished(left: Collection[ErasureIntent], removed: Collection[str]) -> Erased:
     return Erased(
         subjects=[intent.subject for intent in left],
         events=sum(intent.events for intent in left),
         blobs=sum(intent.blobs for intent in left),
         executions=[each for intent in left for each in intent.executions],
-        removed=sorted({path for paths in done for path in paths}),
+        removed=sorted(removed),
         unencrypted=sum(intent.unencrypted for intent in left),
         places=[],
         unread=[],

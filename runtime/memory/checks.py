@@ -1,16 +1,20 @@
 """What the engine refuses: missing nodes, edges that lead nowhere, foreign scopes. Pure."""
 
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from cortex.bus.events import MemoryRecord, Origin
+from cortex.bus.events import MemoryCorrect, MemoryRecord, Origin
 
 from .errors import MemoryInvalidError
+from .nodes import OF_MODELS
 from .past import Past
 from .rules import execution_of
 from .state import Known, MemoryState
 
 AHEAD_NS: Final = 86_400 * 10**9  # how far a clock elsewhere may be ahead of the log's
 TRUSTED: Final[frozenset[Origin]] = frozenset({"person", "rule"})
+# Who is believed more; see `TRUSTED`.
+_TRUST: Final[Mapping[Origin, int]] = {"model": 0, "component": 1, "rule": 2, "person": 2}
 REPLACING: Final = frozenset({"supersedes", "contradicts"})
 
 
@@ -24,12 +28,37 @@ class Checks:
         self._state, self._past = state, past
 
     def embedding(self, request: MemoryRecord) -> None:
-        """Refuse an embedding of another length than those in memory."""
-        given, known = len(request.embedding), self._state.dimensions
-        if given and known and given != known:
+        """Refuse an embedding of another length than the first one of its scope."""
+        size, first = len(request.embedding), self._state.embedded.get(request.scope)
+        if size and first is not None and size != first.size:
             raise MemoryInvalidError(
-                f"the embedding has {given} values, those of this memory have {known}: use the "
-                "same embedder, or give none"
+                f"the embedding has {size} values, and those of the scope {request.scope} have "
+                f"{first.size} since {first.by} recorded memory {first.node_id}: use the same "
+                "embedder, or give none"
+            )
+
+    def outranks(self, request: MemoryRecord | MemoryCorrect, same: str) -> bool:
+        """Whether *request* is more than a further source of the node *same*, whose words it has.
+
+        Who asks is trusted more, or what was seen is now decided: as a source of that node it would
+        count as said by a model, or fade.
+        """
+        known = self._state.nodes[same]
+        new, old = _TRUST[request.origin], _TRUST[known.origin]
+        kind = request.kind if isinstance(request, MemoryRecord) else "correction"
+        return new > old or (new == old and kind not in OF_MODELS and known.kind in OF_MODELS)
+
+    def replaceable(self, node_id: str, by: Collection[str] = ()) -> None:
+        """Refuse to replace a node a second time, unless what is in its place is among *by*.
+
+        Of two who correct one memory, the second has not seen what the first one said.
+        """
+        heads = self._state.heads(node_id)
+        others = [each for each in heads if each != node_id and each not in by]
+        if others:
+            raise MemoryInvalidError(
+                f"memory {node_id} was replaced already: name {' and '.join(others)} instead, "
+                f"current in its place (`cortex memory inspect {others[0]}` shows the chain)"
             )
 
     def edge(

@@ -30,7 +30,7 @@ from cortex.bus.events import (
     MemoryUnpinned,
 )
 
-from .checks import REPLACING, Checks, check_nobodys, check_subject, check_time, circle
+from .checks import REPLACING, Checks, check_nobodys, check_subject, check_time
 from .consolidation import MOST_READ, plan
 from .episodes import promoted
 from .errors import MemoryInvalidError
@@ -134,8 +134,11 @@ class Decider:
         digest = same_digest(request.scope, asked.subject, request.content)
         same = self.state.same(digest)
         if same and not request.node_id:
-            yield from self._again(request, asked, same)
-            return
+            if not self._checks.outranks(request, same):
+                yield from self._again(request, asked, same)
+                return
+            edges = (*request.edges, MemoryEdge("supersedes", same))
+            request = msgspec.structs.replace(request, edges=tuple(dict.fromkeys(edges)))
         node_id = request.node_id or asked.node_id
         if node_id in self.state.nodes:
             yield from self._imported_again(request, asked, node_id)
@@ -148,11 +151,9 @@ class Decider:
             digest,
             request.confidence,
         )
-        scopes = self._scopes(request, asked)
-        for edge in request.edges:
-            self._checks.edge(node_id, known, edge.edge, edge.to, scopes)
-        yield recorded(request, asked, node_id)
         named = [edge.to for edge in request.edges]
+        self._check_edges(request, asked, node_id, known, request.edges)
+        yield recorded(request, asked, node_id)
         for edge in request.edges:
             if edge.edge == "supersedes":
                 yield self._superseded(edge.to, node_id, asked.by)
@@ -164,9 +165,7 @@ class Decider:
         """One more source of a node, and the edges that it has not yet."""
         known = self.state.nodes[same]
         fresh = [e for e in request.edges if (e.edge, e.to) not in self.state.edges.get(same, ())]
-        scopes = self._scopes(request, asked)
-        for edge in fresh:
-            self._checks.edge(same, known, edge.edge, edge.to, scopes)
+        self._check_edges(request, asked, same, known, fresh)
         yield msgspec.structs.replace(
             recorded(request, asked, same),
             content="",
@@ -178,6 +177,21 @@ class Decider:
         )
         for edge in fresh:
             yield from self._linked(same, edge, asked.by)
+
+    def _check_edges(
+        self,
+        request: MemoryRecord,
+        asked: RequestRecord,
+        node_id: str,
+        known: Known,
+        edges: Sequence[MemoryEdge],
+    ) -> None:
+        scopes = self._scopes(request, asked)
+        replaced = [edge.to for edge in edges if edge.edge == "supersedes"]
+        for edge in edges:
+            self._checks.edge(node_id, known, edge.edge, edge.to, scopes)
+            if edge.edge == "supersedes":
+                self._checks.replaceable(edge.to, (node_id, *replaced))
 
     def _imported_again(
         self, request: MemoryRecord, asked: RequestRecord, node_id: str
@@ -206,11 +220,12 @@ class Decider:
             raise MemoryInvalidError(
                 f"memory {request.node_id} is about another subject: correct it with that subject"
             )
-        node_id = self.state.same(digest)
-        if node_id and self.state.replaces(request.node_id, node_id):
-            raise circle(node_id, request.node_id)
-        if not node_id:
-            node_id = asked.node_id
+        same = self.state.same(digest)
+        self._checks.replaceable(request.node_id, (same,))
+        outranked = same if same and self._checks.outranks(request, same) else ""
+        node_id = same if same and not outranked else asked.node_id
+        if node_id != same:
+            replaced = filter(None, (request.node_id, outranked))
             yield MemoryRecorded(
                 node_id=node_id,
                 kind="correction",
@@ -219,8 +234,10 @@ class Decider:
                 subject=asked.subject,
                 origin=request.origin,
                 by=asked.by,
-                edges=(MemoryEdge("supersedes", request.node_id),),
+                edges=tuple(MemoryEdge("supersedes", each) for each in replaced),
             )
+        if outranked:
+            yield self._superseded(outranked, node_id, asked.by)
         yield MemoryCorrected(
             node_id=request.node_id, scope=old.scope, correction=node_id, by=asked.by
         )

@@ -26,7 +26,7 @@ from .exchange import (
 )
 from .nodes import Edge, Node
 from .rehearsal import refusal_of
-from .rules import execution_of
+from .rules import RULE, execution_of
 from .view import MemoryView
 
 
@@ -162,7 +162,9 @@ def _node(
 
 def _edges_between(ids: Set[str], edges: Iterable[Edge]) -> tuple[ExchangedEdge, ...]:
     between = sorted(
-        (e.position, e.node_id, e.edge, e.to) for e in edges if {e.node_id, e.to} <= ids
+        (e.position, e.node_id, e.edge, e.to)
+        for e in edges
+        if {e.node_id, e.to} <= ids and e.by != RULE  # memory finds it again
     )
     return tuple(ExchangedEdge(node_id=a, edge=edge, to=b) for _, a, edge, b in between)
 

@@ -33,6 +33,7 @@ from cortex.runtime.projections import Changes
 from cortex.runtime.retrieval import plain
 
 from . import package_rows
+from .forks import contradicting
 from .nodes import Edge, Node, edge_of, episode_digest, node_of
 from .places import placed
 from .rules import ENGINE, EVENTS, ExecutionRules, OpenRun
@@ -58,7 +59,7 @@ class MemoryProjection:
     """The read model of memory."""
 
     name = NAME
-    version = 4
+    version = 5
     tables = (*TABLES, *package_rows.TABLES)
 
     def begin(self) -> Changes:
@@ -109,6 +110,8 @@ class _Rows:
         self._rows["memory_nodes"] = list(placed(connection, self._rows["memory_nodes"]))
         for table, rows in self._rows.items():
             _insert(connection, table, rows)
+        edges = list(contradicting(connection, self._rows["memory_edges"]))
+        _insert(connection, "memory_edges", edges)
         for execution, run in rules.changed.items():
             _keep_run(connection, execution, run)
         for node_id, restored in self._texts.items():

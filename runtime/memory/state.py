@@ -4,7 +4,7 @@ Facts may be applied twice: by whoever decided them, and when they come back fro
 """
 
 from collections.abc import Iterable
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -35,6 +35,7 @@ from .nodes import same_digest
 from .writers import WriterScopes
 
 Gone: TypeAlias = Literal["forgotten", "collected", "undone"]
+Key = TypeVar("Key", str, bytes)
 LONGEST_SAID: Final = 600  # characters of what is compared with new statements
 UNRECORDED: Final = 1 << 62  # the position of a fact that is not in the log yet
 
@@ -52,6 +53,14 @@ class Known(msgspec.Struct, frozen=True, gc=False, array_like=True):
     times: int = 0  # and how often it was seen
 
 
+class Embedded(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """An embedding that was given."""
+
+    size: int
+    node_id: str
+    by: str  # who gave it
+
+
 class MemoryState(msgspec.Struct):
     """All nodes and edges, by id."""
 
@@ -67,8 +76,9 @@ class MemoryState(msgspec.Struct):
     heard: int = 0  # how often something was put into `said`, at its end
     read: set[str] = set()  # nodes in `said` that a consolidation has read
     cited_by: dict[str, tuple[str, ...]] = {}  # nodes that consolidations wrote about a node
-    dimensions: int = 0  # of embeddings that were given; 0 as long as there is none
-    by_digest: dict[bytes, str] = {}  # the first node that says something
+    embedded: dict[str, Embedded] = {}  # the first embedding that was given, by scope
+    by_digest: dict[bytes, str] = {}  # the first of the current nodes that say something
+    equal: dict[bytes, tuple[str, ...]] = {}  # the others, if several say it
     # Nodes that were recorded, joined, pinned or restored, and the position of that fact:
     # `UNRECORDED` until it is in the log; after that it is kept while a collection goes on.
     touched: dict[str, int] = {}
@@ -85,8 +95,7 @@ class MemoryState(msgspec.Struct):
 
     def same(self, digest: bytes) -> str:
         """The node in memory that says what has this *digest*, and is current; "" for none."""
-        found = self.by_digest.get(digest, "")
-        return found if found and self.is_current(found) else ""
+        return self.by_digest.get(digest, "")
 
     def made_of(self, ids: Iterable[str], form: Form) -> tuple[str, ...]:
         """What consolidations made in this *form* that cites one of *ids*, and is current."""
@@ -233,13 +242,14 @@ class MemoryState(msgspec.Struct):
             form,
             (fact.times or len(cited)) if form else 0,
         )
-        if not self.same(digest):
-            self.by_digest[digest] = fact.node_id
+        self._holds(fact.node_id)
         if not form:
             self._says(fact.node_id, fact.content, fact.happened_ns, fact.by)
         for edge in fact.edges:
             self._linked(fact.node_id, edge.edge, edge.to)
-        self.dimensions = self.dimensions or len(fact.embedding)
+        if fact.embedding:
+            given = Embedded(len(fact.embedding), fact.node_id, fact.by)
+            self.embedded.setdefault(fact.scope, given)
 
     def _linked(self, node_id: str, edge: EdgeType, to: str) -> None:
         added, before = (edge, to), self.edges.get(node_id, ())
@@ -252,10 +262,33 @@ class MemoryState(msgspec.Struct):
         if self.gone.get(successor) == "undone":
             return
         self._silence(node_id)
+        self._holds_no_more(node_id)
         self._release(node_id)
         before = self.successors.get(node_id, ())
         if successor not in before:
             self.successors[node_id] = (*before, successor)
+
+    def _holds(self, node_id: str) -> None:
+        """A node says what it says, if it is current; it may be one of several that do."""
+        known = self.nodes.get(node_id)
+        if known is None or not self.is_current(node_id):
+            return
+        first = self.by_digest.setdefault(known.digest, node_id)
+        others = self.equal.get(known.digest, ())
+        if node_id not in (first, *others):
+            self.equal[known.digest] = (*others, node_id)
+
+    def _holds_no_more(self, node_id: str) -> None:
+        """A node is no longer current: one of those that say the same is the first now."""
+        known = self.nodes.get(node_id)
+        if known is None:
+            return
+        self._drop(self.equal, known.digest, node_id)
+        if self.by_digest.get(known.digest) == node_id:
+            del self.by_digest[known.digest]
+            for other in self.equal.get(known.digest, ())[:1]:
+                self.by_digest[known.digest] = other
+                self._drop(self.equal, known.digest, other)
 
     def _says(self, node_id: str, content: str, since_ns: int, by: str) -> None:
         if len(content) <= LONGEST_SAID and node_id not in self.said:
@@ -266,6 +299,7 @@ class MemoryState(msgspec.Struct):
         for node_id in ids:
             self.gone[node_id] = gone
             self._silence(node_id)
+            self._holds_no_more(node_id)
 
     def _undone(self, ids: Iterable[str]) -> None:
         """Nodes of a consolidation left, and their edges with them."""
@@ -273,11 +307,11 @@ class MemoryState(msgspec.Struct):
             if self.gone.get(node_id) != "undone":
                 self._left((node_id,), "undone")
                 for edge, to in self.edges.get(node_id, ()):
-                    if edge == "supersedes":
-                        self._drop(self.successors, to, node_id)
+                    if edge == "supersedes" and self._drop(self.successors, to, node_id):
+                        self._holds(to)
 
     @staticmethod
-    def _drop(of: dict[str, tuple[str, ...]], key: str, value: str) -> bool:
+    def _drop(of: dict[Key, tuple[str, ...]], key: Key, value: str) -> bool:
         """Take *value* from what *of* has under *key*; whether nothing is left there."""
         left = tuple(each for each in of.get(key, ()) if each != value)
         if left:
@@ -306,20 +340,19 @@ class MemoryState(msgspec.Struct):
                 self._replaced(to, node_id)  # again, if it was undone
         if self.is_current(node_id) and not (known and known.form):
             self._says(node_id, fact.content, fact.happened_ns, fact.by)
-        if known is not None and not self.same(known.digest):
-            self.by_digest[known.digest] = node_id
+        self._holds(node_id)
 
     def _erased(self, subject: str) -> None:
         """Drop what is known of the nodes of *subject*: nothing can bring them back."""
         erased = {each for each, known in self.nodes.items() if known.subject == subject}
         for node_id in erased:
-            digest = self.nodes.pop(node_id).digest
+            self._holds_no_more(node_id)
+            del self.nodes[node_id]
+            self.successors.pop(node_id, None)  # it may be imported again
             self._silence(node_id)
             self.cited_by.pop(node_id, None)
             for _, to in self.edges.get(node_id, ()):
                 self._drop(self.cited_by, to, node_id)
-            if self.by_digest.get(digest) == node_id:
-                del self.by_digest[digest]
             self.edges.pop(node_id, None)
             self.pinned.discard(node_id)
             self.gone.pop(node_id, None)

@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,3 +175,47 @@ def test_wrong_words_are_one_clear_error(desk: Desk) -> None:
     assert "the reason names the subject" in named.stderr
     assert all("Traceback" not in each.stderr for each in (no_reason, named, nobody))
     assert json.loads(desk.run("audit", "subjects", "--json").stdout)
+
+
+KILLED = """
+import os, signal, sys
+from cortex.runtime.cli import main
+from cortex.runtime.erasure import erasing
+
+real, when = erasing.end_erasure, sys.argv.pop(1)
+def end(*args):
+    if when == "after":
+        real(*args)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+erasing.end_erasure = end
+main()
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_who_was_not_told_of_an_erasure_that_was_killed_is_told_by_the_next(
+    desk: Desk, when: str
+) -> None:
+    ran(desk)
+    asked = ("audit", "erase", ANNA, "--why", "request 12", "--home", str(desk.home.path))
+
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, when, *asked],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=desk.env,
+    )
+    again = desk.run(*asked)
+
+    assert killed.returncode == -signal.SIGKILL
+    assert "in 1 execution" in killed.stdout
+    if when == "before":
+        assert again.returncode == 0, again.stderr
+        assert "an erasure that had begun is finished" in again.stdout
+    else:
+        assert again.returncode == 3
+        assert "all of it is erased" in again.stderr
+        assert len(again.stderr.splitlines()) == 1
+    assert json.loads(desk.run("audit", "subjects", "--json").stdout or "[]") == []

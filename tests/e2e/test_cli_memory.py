@@ -79,6 +79,22 @@ def test_a_view_of_a_package_alone_does_not_say_that_nothing_was_found(desk: Des
     assert "nothing was found" not in shown.stdout
 
 
+def test_what_was_replaced_is_not_corrected_a_second_time(desk: Desk) -> None:
+    old = recorded(desk, "We use MySQL")
+    new = recorded(desk, "We use Postgres", "--supersedes", old)
+
+    for asked in (
+        ("memory", "correct", old, "We use Oracle"),
+        ("memory", "record", "decision", "We use Oracle", "--supersedes", old),
+    ):
+        done = desk.run(*asked)
+        assert done.returncode == 1
+        assert f"memory {old} was replaced already: name {new} instead" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    current = json.loads(desk.run("memory", "list", "--json").stdout)["memories"]
+    assert [each["content"] for each in current] == ["We use Postgres"]
+
+
 @pytest.mark.parametrize("since", ["9999-12-31", "0001-01-01", "1969-12-31"])
 def test_a_day_that_cannot_be_is_one_clear_line(desk: Desk, since: str) -> None:
     done = desk.run("memory", "record", "decision", "x", "--since", since)

@@ -153,14 +153,30 @@ def test_bad_input_is_one_clear_line(world: MemoryWorld, request_: Event, words:
     assert words in refusal(world.ask(request_))
 
 
-def test_embeddings_of_two_sizes_are_refused(world: MemoryWorld) -> None:
-    world.record("one", embedding=(0.5, 0.5))
+def test_embeddings_of_two_sizes_in_one_scope_are_refused(world: MemoryWorld) -> None:
+    first = world.record("one", embedding=(0.5, 0.5))
 
     reason = refusal(
-        world.ask(MemoryRecord(kind="observation", content="two", embedding=(0.5,) * 3))
+        world.ask(MemoryRecord(kind="observation", content="two", embedding=(0.5,) * 3), by="ben")
     )
 
-    assert "has 3 values, those of this memory have 2" in reason
+    assert "has 3 values, and those of the scope user have 2" in reason
+    assert f"since ada recorded memory {first}" in reason
+
+
+def test_the_embedder_of_one_scope_binds_no_other(world: MemoryWorld) -> None:
+    world.record("one", scope="project:a", embedding=(0.5, 0.5))
+
+    world.record("one", scope="project:b", embedding=(0.5,) * 3)
+    world.record("two", scope="project:b", embedding=(0.5,) * 3)
+
+    assert "has 2 values" in refusal(
+        world.ask(
+            MemoryRecord(
+                kind="observation", content="three", scope="project:b", embedding=(0.5, 0.5)
+            )
+        )
+    )
 
 
 def test_a_model_replaces_nothing_that_a_person_recorded(world: MemoryWorld) -> None:

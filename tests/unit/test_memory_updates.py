@@ -58,6 +58,8 @@ def certainty(old: str, new: str) -> float:
         ("My interview is on April 20.", "My interview is moved to May 3."),
         ("We use MySQL.", "We now use Postgres instead of MySQL."),
         ("I set the limit to 150.", "I increased the limit to 200 from 150."),
+        # The "from" of an older statement says nothing of what it is about.
+        ("The budget of Mars was raised from $50 to $95.", "The budget of Mars was cut to $12."),
         ("I live in Berlin.", "I no longer live in Berlin."),
         ("I like sushi.", "I don't like sushi anymore."),
         ("Kofi is the lead of Apollo.", "Rosa is now the lead of Apollo."),
@@ -249,6 +251,48 @@ def test_what_an_edge_replaced_comes_after_all_that_is_current() -> None:
     ordered = order_current("Where do I work?", hits)
 
     assert [hit.statement for hit in ordered] == [new, other, old]
+
+
+def test_a_statement_that_says_less_of_the_question_does_not_stand_above_one_that_says_more() -> (
+    None
+):
+    other, exclaimed, right = said("Anna works at Globex.", "Go, Anna!", "Anna commutes by train.")
+    hits = [Hit(other, 1.0), Hit(exclaimed, 0.9), Hit(right, 0.8)]
+
+    ordered = order_current("How does Anna commute?", hits)
+
+    assert [hit.statement for hit in ordered] == [right, other, exclaimed]
+
+
+def test_a_chain_says_what_all_its_statements_say() -> None:
+    first, other, now = said("Anna commutes by train.", "Anna works at Globex.", "Anna took a car.")
+    hits = [Hit(other, 1.0), Hit(now, 0.6), Hit(first, 0.5, now.id)]
+
+    ordered = order_current("How does Anna commute?", hits)
+
+    assert [hit.statement for hit in ordered] == [now, other, first]
+
+
+def test_an_older_statement_rises_above_no_newer_one_unless_it_ends_a_chain() -> None:
+    older, newer = said("The standup of Apollo is at nine.", "Apollo has no standup on Fridays.")
+    question = "When is the daily standup of Apollo at nine?"
+
+    ordered = order_current(question, [Hit(newer, 1.0), Hit(older, 0.9)])
+
+    assert [hit.statement for hit in ordered] == [newer, older]
+
+
+def test_the_word_for_what_is_asked_for_need_not_be_in_the_answer() -> None:
+    old, now, near = said(
+        "The standup of Apollo is at 9:00.",
+        "The standup of Apollo is at 10:45.",
+        "Apollo failed two times.",
+    )
+    hits = [Hit(near, 1.0), Hit(now, 0.9), Hit(old, 0.5, now.id)]
+
+    ordered = order_current("At what time is the standup of Apollo?", hits, complete=True)
+
+    assert [hit.statement for hit in ordered] == [now, near, old]
 
 
 def test_a_question_for_the_past_keeps_the_order() -> None:

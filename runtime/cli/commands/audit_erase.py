@@ -35,14 +35,17 @@ def erase(
     What was recorded unencrypted before is listed, and stays. No hub may be up. If it is killed,
     run it again. Keys in a backup of keys/ are not touched: remove them there.
     """
+
+    def tell(found: erasure.Erased) -> None:
+        screen.document(found)
+        _show(found, screen)
+
     if dry_run:
-        found = erasure.looked_up(home, subject, texts)
+        tell(erasure.looked_up(home, subject, texts))
     elif not why:
         raise click.UsageError("say --why: it is recorded with the erasure (or use --dry-run)")
     else:
-        found = erasure.erase(home, subject, why, texts)
-    screen.document(found)
-    _show(found, screen)
+        erasure.erase(home, subject, why, texts, tell)
 
 
 @click.command()

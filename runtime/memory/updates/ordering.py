@@ -51,7 +51,7 @@ def order_current(question: str, hits: Sequence[Hit], *, complete: bool = False)
     if asks_for_past(question):
         return tuple(hits)
     asked = read(question)
-    ranked = _fitting_first(asked, _by_chain(hits))
+    ranked = _most_said_first(asked, _fitting_first(asked, _by_chain(hits)))
     if not _VALUE.search(question):
         return tuple(ranked)
     heads = frozenset(hit.replaced_by for hit in hits if complete)
@@ -105,6 +105,39 @@ def _fitting_first(asked: Reading, hits: Sequence[Hit]) -> list[Hit]:
         return not known <= words[_head(hit)] or sentences(hit.statement.text)[0].unsure
 
     return sorted(hits, key=misses)
+
+
+def _most_said_first(asked: Reading, hits: Sequence[Hit]) -> list[Hit]:
+    """*hits*, each current one above those that say only a part of what it says of the question.
+
+    A chain says what all its statements say: "it is 10:45 now" leaves out what was clear. What says
+    other parts of the question stays where it is; so do long messages, and what is newer than a
+    statement that ends no chain, and may be what is so now.
+    """
+    counts = asked.stems - _wanted(asked)
+    ends = frozenset(hit.replaced_by for hit in hits)
+    said: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+    for hit in hits:
+        if _is_brief(hit):
+            said[_head(hit)] |= _stems(hit.statement.text) & counts
+
+    def says_more(one: Hit, other: Hit) -> bool:
+        is_held = one.statement.id in ends or one.statement.time_ns > other.statement.time_ns
+        return is_held and _is_brief(other) and said[_head(one)] > said[_head(other)]
+
+    ordered: list[Hit] = []
+    for hit in hits:
+        place = len(ordered)
+        if _is_brief(hit) and not hit.replaced_by:
+            place = next((at for at, it in enumerate(ordered) if says_more(hit, it)), place)
+        ordered.insert(place, hit)
+    return ordered
+
+
+def _wanted(asked: Reading) -> frozenset[str]:
+    """The word for what is asked for: "at what time" has its answer in "10:45"."""
+    behind = {place + 1 for place, word in enumerate(asked.low) if word in ("what", "which")}
+    return frozenset(word.stem for word in asked.words if word.first in behind)
 
 
 def _by_chain(hits: Sequence[Hit]) -> list[Hit]:
