@@ -117,11 +117,9 @@ class RunTests(Component):
             folder, root = self._folder(event, place)
             began_ns = time.time_ns()
             argv = argv_of(asked.command or _found(folder, place), self._settings.allow)
-            wanted = self._waiters.wait_for(event, step.delivery)
             passed = (*self._named, *asked.env)
             outcome = self._run(
-                step,
-                lambda key: self._start(key, argv, str(folder), timeout_s, passed, wanted),
+                step, lambda key: self._start(step, key, argv, str(folder), timeout_s, passed)
             )
         except EffectInterruptedError as error:
             raise StepError(str(error), kind=error.kind, retry=False) from error
@@ -190,20 +188,28 @@ class RunTests(Component):
 
     def _start(
         self,
+        step: ActionStep,
         key: str,
         argv: tuple[str, ...],
         folder: str,
         timeout_s: float,
         passed: tuple[str, ...],
-        wanted: Callable[[], bool] | None,
     ) -> ProgramOutcome:
+        wanted = self._waiters.wait_for(step.event, step.delivery)
         if self._home is None:
             return run_program(
                 argv, folder, timeout_s, passed=passed, hidden=self._hidden, wanted=wanted
             )
         effects = Effects(self._home.path / "effects", self._mask)
         return effects.run(
-            key, argv, folder, timeout_s, passed=passed, hidden=self._hidden, wanted=wanted
+            key,
+            argv,
+            folder,
+            timeout_s,
+            passed=passed,
+            hidden=self._hidden,
+            wanted=wanted,
+            stream=step.event.stream(),
         )
 
     def _ended(

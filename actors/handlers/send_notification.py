@@ -146,6 +146,7 @@ class SendNotification(Component):
                 hidden=programs.hidden | {asked.secret_env},
                 wanted=programs.wait_for(event, step.delivery),
                 again=asked.effect == "idempotent",
+                stream=event.stream(),
             )
         finally:
             given.unlink(missing_ok=True)

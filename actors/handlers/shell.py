@@ -72,7 +72,7 @@ class Shell(Component):
 
     def on_start(self) -> None:
         """Remove records of old runs."""
-        self._programs.effects.forget()
+        self._programs.tidy()
 
     def on_stop(self) -> None:
         """Remove everything if there is no home."""
@@ -99,6 +99,7 @@ class Shell(Component):
                 hidden=programs.hidden,
                 wanted=programs.wait_for(event, step.delivery),
                 again=again,
+                stream=event.stream(),
             )
         except EffectInterruptedError as error:
             raise StepError.of(error) if again else EffectUnknownError(str(error)) from error

@@ -103,6 +103,7 @@ class CommandTools(Component):
                 hidden=programs.hidden,
                 wanted=programs.wait_for(event, step.delivery),
                 again=self._again,
+                stream=event.stream(),
             )
         except ProgramTimeoutError as error:
             raise ToolError(str(error), "timeout") from None

@@ -354,13 +354,15 @@ def test_workers_that_tidy_up_together_do_not_disturb_each_other(tmp_path: Path)
         place = tmp_path / "effects" / f"{number:032x}"
         place.mkdir(parents=True)
         (place / "outcome").touch()
+        order = {"argv": ["true"], "folder": "/", "timeout_s": 1.0, "stream": "execution/e"}
+        (place / "order").write_bytes(msgspec.json.encode(order))
     together = threading.Barrier(4)
     problems: list[BaseException] = []
 
     def tidy() -> None:
         together.wait()
         try:
-            Effects(tmp_path / "effects").forget(older_than_s=-1.0)
+            Effects(tmp_path / "effects").forget(lambda _: True, older_than_s=-1.0)
         except OSError as error:
             problems.append(error)
 
@@ -378,7 +380,7 @@ def test_a_program_that_is_at_work_is_not_forgotten(
     store: Effects, program: Program, runtime: "subprocess.Popen[bytes]"
 ) -> None:
     program.wait()
-    store.forget(older_than_s=-1.0)
+    store.forget(lambda _: True, older_than_s=-1.0)
     program.end()
 
     assert run(store, program).exit_code == 3
@@ -388,14 +390,34 @@ def test_a_program_that_is_at_work_is_not_forgotten(
 def test_records_of_settled_effects_are_forgotten_after_a_while(
     store: Effects, tmp_path: Path
 ) -> None:
-    store.run("key", ["true"], str(tmp_path), 60.0)
-    store.forget(older_than_s=3_600.0)
+    for stream in ("execution/ended", "execution/open", ""):
+        store.run(f"key of {stream}", ["true"], str(tmp_path), 60.0, stream=stream)
+    asked: list[str] = []
+
+    def has_ended(stream: str) -> bool:
+        asked.append(stream)
+        return stream == "execution/ended"
+
+    store.forget(has_ended, older_than_s=3_600.0)
     kept = len(list((tmp_path / "effects").iterdir()))
+    store.forget(has_ended, older_than_s=-1.0)
 
-    store.forget(older_than_s=-1.0)
+    assert kept == 3
+    assert sorted(asked) == ["execution/ended", "execution/open"]
+    assert len(list((tmp_path / "effects").iterdir())) == 2
 
-    assert kept == 1
-    assert list((tmp_path / "effects").iterdir()) == []
+
+def test_a_program_that_was_killed_long_ago_is_not_begun_again(
+    store: Effects, program: Program, runtime: "subprocess.Popen[bytes]"
+) -> None:
+    os.killpg(program.wait(), signal.SIGKILL)
+    runtime.wait()
+
+    store.forget(lambda _: False, older_than_s=-1.0)
+
+    with pytest.raises(EffectInterruptedError):
+        run(store, program)
+    assert program.times() == 1
 
 
 def test_a_program_that_is_cut_is_ended_and_its_record_says_so(tmp_path: Path) -> None:

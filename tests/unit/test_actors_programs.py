@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,12 +13,15 @@ from hypothesis import strategies as st
 
 from cortex.actors.gates import Command
 from cortex.actors.handlers import RunTests, SendNotification, Shell
+from cortex.bus import Draft, HubAwayError, Recorded
 from cortex.runtime.code.programs import (
     KEPT_BYTES,
+    Effects,
     ProgramError,
     ProgramOutcome,
     ProgramRefusedError,
     ProgramTimeoutError,
+    Waiters,
     argv_of,
     run_program,
 )
@@ -31,6 +36,7 @@ from .actors_world import (
     step_execute,
     verdict,
 )
+from .execution_world import World
 
 pytestmark = pytest.mark.wheel  # it starts what the wheel installs
 
@@ -322,3 +328,45 @@ def test_a_program_that_is_wanted_runs_to_its_end(tmp_path: Path) -> None:
     outcome = run_program(["sleep", "0.7"], str(tmp_path), 600.0, wanted=lambda: True)
 
     assert outcome.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("topics", "ended"),
+    [
+        (["execution.started", "step.completed"], False),
+        (["execution.started", "execution.halted"], False),
+        (["execution.completed"], True),
+        (["execution.failed"], True),
+        (["execution.cancelled"], True),
+        ([], False),
+    ],
+)
+def test_an_execution_has_ended_only_if_the_log_says_so(topics: list[str], ended: bool) -> None:
+    world = World()
+    for topic in topics:
+        world.append(Draft(topic, 1, "execution/x", None, b""), "tests")
+
+    assert Waiters(world.history).has_ended("execution/x") is ended
+
+
+def test_without_a_log_no_execution_is_known_to_have_ended() -> None:
+    def away(_: str) -> Iterator[Recorded]:
+        raise HubAwayError("ipc:///nowhere", "nobody listens")
+
+    assert not Waiters(None).has_ended("execution/x")
+    assert not Waiters(away).has_ended("execution/x")
+
+
+def test_a_shell_keeps_the_records_of_an_execution_that_is_open(tmp_path: Path) -> None:
+    home, world, old_s = Home.create(tmp_path / ".cortex"), World(), time.time() - 8 * 86_400
+    effects = Effects(home.path / "effects")
+    for name in ("open", "ended"):
+        effects.run(name, ["true"], str(tmp_path), 60.0, stream=f"execution/{name}")
+    world.append(Draft("execution.completed", 1, "execution/ended", None, b""), "tests")
+    for place in (home.path / "effects").iterdir():
+        os.utime(place, (old_s, old_s))
+
+    Shell(Config(), MemoryBlobs(), home, world.history).on_start()
+
+    (left,) = (home.path / "effects").iterdir()
+    assert msgspec.json.decode((left / "order").read_bytes())["stream"] == "execution/open"

@@ -52,6 +52,7 @@ class Order(msgspec.Struct, frozen=True):
     argv: tuple[str, ...]
     folder: str
     timeout_s: float
+    stream: str = ""  # of the execution that it serves; "" where nobody said
 
 
 class Effects:
@@ -77,6 +78,7 @@ class Effects:
         hidden: Collection[str] = (),
         wanted: Callable[[], bool] | None = None,
         again: bool = False,
+        stream: str = "",
     ) -> ProgramOutcome:
         """Run a program, which finds *key* in `CORTEX_EFFECT_KEY`, or return its recorded end.
 
@@ -89,6 +91,7 @@ class Effects:
             hidden: Variables that it does not get unless they are passed.
             wanted: Called repeatedly; if false, the program is ended.
             again: Whether to start an interrupted program once more.
+            stream: Of the execution that it serves: its record is kept until that has ended.
 
         Raises:
             EffectInterruptedError: It was started before, and was killed before its end was known.
@@ -98,7 +101,7 @@ class Effects:
         """
         place = self._place_of(key, argv, folder)
         try:
-            order = Order(tuple(argv), folder, timeout_s)
+            order = Order(tuple(argv), folder, timeout_s, stream)
             environment = program_environment(passed, hidden) | {KEY: key}
             own = _begin(place, order, environment, again=again)
         except OSError as error:
@@ -139,13 +142,31 @@ class Effects:
             staged.replace(path)
         return masked
 
-    def forget(self, older_than_s: float = KEPT_S) -> None:
-        """Remove the records of effects that ended long ago; their steps are settled."""
+    def forget(self, is_settled: Callable[[str], bool], older_than_s: float = KEPT_S) -> None:
+        """Remove the records of effects that ended long ago and are settled.
+
+        Age alone settles nothing: what a kill cut off may be taken up a year later, and what it
+        began must not be done again then.
+
+        Args:
+            is_settled: Whether the execution of a stream has ended, so that nothing is repeated.
+            older_than_s: How long ago they began.
+        """
         limit = time.time() - older_than_s
         for place in self._folder.glob("*"):
             with contextlib.suppress(OSError):  # another worker tidies up as well
                 if place.stat().st_mtime < limit and not _held(place):
-                    shutil.rmtree(place, ignore_errors=True)
+                    stream = _stream_of(place)
+                    if stream and is_settled(stream):
+                        shutil.rmtree(place, ignore_errors=True)
+
+
+def _stream_of(place: Path) -> str:
+    """The stream of the execution that a record serves; "" if that is not known."""
+    try:
+        return msgspec.json.decode((place / "order").read_bytes(), type=Order).stream
+    except msgspec.MsgspecError:
+        return ""
 
 
 def _begin(

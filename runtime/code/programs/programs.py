@@ -12,6 +12,8 @@ from cortex.runtime.secrets import Mask
 
 from .effects import Effects
 
+_ENDS = ("execution.completed", "execution.failed", "execution.cancelled")
+
 History = Callable[[str], Iterator[Recorded]]
 
 
@@ -37,6 +39,15 @@ class Waiters:
 
         return wanted
 
+    def has_ended(self, stream: str) -> bool:
+        """Whether the execution of a stream has ended for good; False if that is not known."""
+        if self._history is None:
+            return False
+        try:
+            return any(record.topic in _ENDS for record in self._history(stream))
+        except CortexError:
+            return False
+
 
 class Programs:
     """The programs of one component, and the records of those that run once; `close` ends it.
@@ -54,12 +65,17 @@ class Programs:
         self._passing = TemporaryDirectory(prefix="cortex-") if home is None else None
         self.folder = Path(self._passing.name if self._passing else home.path if home else "")
         self.effects = Effects(self.folder / "effects", mask)
-        self.wait_for = Waiters(history).wait_for
+        self._waiters = Waiters(history)
+        self.wait_for = self._waiters.wait_for
 
     @property
     def are_kept(self) -> bool:
         """Whether their records outlive the runtime."""
         return self._passing is None
+
+    def tidy(self) -> None:
+        """Remove the records of old effects of executions that have ended."""
+        self.effects.forget(self._waiters.has_ended)
 
     def close(self) -> None:
         """Remove the records if there is no home."""
