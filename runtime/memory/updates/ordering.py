@@ -121,17 +121,19 @@ def _most_said_first(asked: Reading, hits: Sequence[Hit]) -> list[Hit]:
         if _is_brief(hit):
             said[_head(hit)] |= _stems(hit.statement.text) & counts
 
-    def says_more(one: Hit, other: Hit) -> bool:
-        is_held = one.statement.id in ends or one.statement.time_ns > other.statement.time_ns
-        return is_held and _is_brief(other) and said[_head(one)] > said[_head(other)]
-
-    ordered: list[Hit] = []
+    ordered: list[tuple[Hit, frozenset[str] | None]] = []
     for hit in hits:
+        own = said[_head(hit)] if _is_brief(hit) else None
         place = len(ordered)
-        if _is_brief(hit) and not hit.replaced_by:
-            place = next((at for at, it in enumerate(ordered) if says_more(hit, it)), place)
-        ordered.insert(place, hit)
-    return ordered
+        if own and not hit.replaced_by:
+            is_end, since_ns = hit.statement.id in ends, hit.statement.time_ns
+            for at, (other, others) in enumerate(ordered):
+                less = others is not None and others < own
+                if less and (is_end or since_ns > other.statement.time_ns):
+                    place = at
+                    break
+        ordered.insert(place, (hit, own))
+    return [hit for hit, _ in ordered]
 
 
 def _wanted(asked: Reading) -> frozenset[str]:
