@@ -16,7 +16,7 @@ from ..requests import Answer, Claimed, Commit, Request, StandingClaim
 if TYPE_CHECKING:
     from .transaction import Transaction
 
-AT_ONCE = 64  # events for one component, at most: the hub does nothing else meanwhile
+AT_ONCE = 4  # events for one component, at most: the hub does nothing else meanwhile
 
 
 class Decider(Protocol):
