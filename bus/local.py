@@ -23,7 +23,7 @@ from .errors import (
     UnansweredError,
 )
 from .event import Event, Query
-from .hub.deciding import Decider
+from .hub.deciding import EarlyDecider
 from .hub.hub import Hub
 from .hub.log_clock import LogClock
 from .limits import Allowance, Allowed
@@ -194,7 +194,7 @@ class LocalHub:
             else:
                 self._wakes.pop(subscription, None)
 
-    def decide_by(self, decider: Decider) -> None:
+    def decide_by(self, decider: EarlyDecider) -> None:
         """Ask *decider* about events before they are written."""
         with self._writer:
             self._hub.deciding.begin(decider, self._hub.head)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 AT_ONCE = 4  # events for one component, at most: the hub does nothing else meanwhile
 
 
-class Decider(Protocol):
+class EarlyDecider(Protocol):
     """An ordered component in the hub's process that may be asked at once."""
 
     name: str  # its subscription
@@ -44,10 +44,10 @@ class Deciding:
     """The deciders of a hub, and what they add to its transactions, one after the other."""
 
     def __init__(self) -> None:
-        self._deciders: dict[str, Decider] = {}
-        self._asked: list[Decider] = []  # their commits are part of the transaction
+        self._deciders: dict[str, EarlyDecider] = {}
+        self._asked: list[EarlyDecider] = []  # their commits are part of the transaction
 
-    def begin(self, decider: Decider, head: int) -> None:
+    def begin(self, decider: EarlyDecider, head: int) -> None:
         """Ask *decider* from now on, once it has seen everything up to *head*."""
         self._deciders[decider.name] = decider
         decider.written(head)
@@ -101,7 +101,7 @@ class Deciding:
         self._asked.clear()
 
 
-def _seen(decider: Decider, transaction: "Transaction") -> list[Recorded]:
+def _seen(decider: EarlyDecider, transaction: "Transaction") -> list[Recorded]:
     """The events of *transaction* that a decider has to see."""
     seen = transaction.state.filters.get(decider.name)
     if seen is None:

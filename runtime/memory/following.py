@@ -59,9 +59,8 @@ class FactFollower:
         # Words are compared one by one: no model is asked for each of them.
         self._embedder = embedder if isinstance(embedder, StaticEmbedder) else None
         self._kept: tuple[dict[str, Node], Facts] | None = None  # None: they are too many
-        # What `_kept` is of: which nodes are seen, at which position.
-        self._seen: NodeFilter | None = None
-        self._position = 0
+        self._read: tuple[object, ...] | None = None  # what `_kept` is of
+        self._at: tuple[NodeFilter, int] | None = None  # for whom, and where, that was last so
 
     def follow(
         self, question: str, view: MemoryView, seen: NodeFilter, search: Search | None
@@ -102,30 +101,30 @@ class FactFollower:
 
     def _all(self, view: MemoryView, seen: NodeFilter) -> tuple[dict[str, Node], Facts] | None:
         """All facts that are *seen*, read once for one state of memory; None: they are too many."""
-        if self._seen != seen or _has_changed(view, self._position):
-            nodes = _all_facts(view, seen)
-            self._kept = None if nodes is None else self._facts(nodes)
-        self._seen, self._position = seen, view.position
+        if (seen, view.position) != self._at:
+            read = (seen, *_sizes(view))
+            if read != self._read:
+                nodes = _all_facts(view, seen)
+                self._kept = None if nodes is None else self._facts(nodes)
+            self._read, self._at = read, (seen, view.position)
         return self._kept
 
     def _facts(self, nodes: dict[str, Node]) -> tuple[dict[str, Node], Facts]:
         return nodes, Facts([_statement(node) for node in nodes.values()], self._embedder)
 
 
-def _has_changed(view: MemoryView, since: int) -> bool:
-    """Whether *view* has another state than memory had at position *since*.
+def _sizes(view: MemoryView) -> list[tuple[int, int]]:
+    """How many rows memory has, and the position of the last, by table; equal as long as it is.
 
-    What is added, joined or left is a row more of one of these tables.
+    What is added, joined or left is a row more of one of these tables; what is erased, a row less.
     """
-    if view.position <= since:
-        return view.position < since
-    return any(
+    return [
         view.query(
-            f"select 1 from {table} where position > ? and position <= ? limit 1",  # noqa: S608  # names of ours; what comes from outside is bound
-            (since, view.position),
-        )
+            f"select count(*), coalesce(max(position), 0) from {table} where position <= ?",  # noqa: S608  # names of ours; what comes from outside is bound
+            (view.position,),
+        )[0]
         for table in ("memory_nodes", "memory_edges", "memory_changes")
-    )
+    ]
 
 
 def _is_sure(chain: Chain) -> bool:

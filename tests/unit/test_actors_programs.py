@@ -360,13 +360,20 @@ def test_without_a_log_no_execution_is_known_to_have_ended() -> None:
 def test_a_shell_keeps_the_records_of_an_execution_that_is_open(tmp_path: Path) -> None:
     home, world, old_s = Home.create(tmp_path / ".cortex"), World(), time.time() - 8 * 86_400
     effects = Effects(home.path / "effects")
-    for name in ("open", "ended"):
-        effects.run(name, ["true"], str(tmp_path), 60.0, stream=f"execution/{name}")
+    for key, name in enumerate(("open", "ended", "ended")):
+        effects.run(f"{key}", ["true"], str(tmp_path), 60.0, stream=f"execution/{name}")
+    read: list[str] = []
+
+    def history(stream: str) -> Iterator[Recorded]:
+        read.append(stream)
+        return world.history(stream)
+
     world.append(Draft("execution.completed", 1, "execution/ended", None, b""), "tests")
     for place in (home.path / "effects").iterdir():
         os.utime(place, (old_s, old_s))
 
-    Shell(Config(), MemoryBlobs(), home, world.history).on_start()
+    Shell(Config(), MemoryBlobs(), home, history).on_start()
 
     (left,) = (home.path / "effects").iterdir()
     assert msgspec.json.decode((left / "order").read_bytes())["stream"] == "execution/open"
+    assert sorted(read) == ["execution/ended", "execution/open"]  # each once

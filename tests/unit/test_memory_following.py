@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cortex.bus.events import MemoryCorrect, MemoryForget, MemoryLink
-from cortex.runtime.memory import FactChain, MemoryFinder, MemoryResult, recalled
+from cortex.runtime.memory import FactChain, MemoryFinder, MemoryResult, MemoryView, recalled
 
 from .memory_world import MemoryWorld
 
@@ -98,6 +98,25 @@ def test_an_edge_alone_that_replaces_a_fact_is_seen(world: MemoryWorld, find: Fi
     world.ask(MemoryLink(node_id=other, edge="supersedes", to=first, origin="person"))
 
     assert find().chain is None
+
+
+def test_an_erased_fact_leads_nowhere_for_a_reader_that_had_read_it(
+    world: MemoryWorld, tmp_path: Path
+) -> None:
+    _, second, *_ = (world.record(text) for text in FACTS)
+    finder = MemoryFinder.open(tmp_path, None)
+    before = world.view()
+    finder.update(before)
+    known = finder.find(ASKED, before, ("user",)).chain
+    erased = world.database()  # as it is made again: without what nobody can read any more
+    erased.execute("delete from memory_nodes where id = ?", (second,))
+    after = MemoryView(erased, before.position + 1, lambda _: None)
+
+    chain = finder.find(ASKED, after, ("user",)).chain
+
+    finder.close()
+    assert known is not None
+    assert chain is None
 
 
 def test_what_was_forgotten_or_is_of_another_scope_leads_nowhere(

@@ -1,6 +1,7 @@
 """The programs of a component: what they get, whether they are wanted, where they are recorded."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -75,7 +76,7 @@ class Programs:
 
     def tidy(self) -> None:
         """Remove the records of old effects of executions that have ended."""
-        self.effects.forget(self._waiters.has_ended)
+        self.effects.forget(cache(self._waiters.has_ended))  # one execution has many of them
 
     def close(self) -> None:
         """Remove the records if there is no home."""
