@@ -148,9 +148,7 @@ def expansion(
     told: dict[str, float] = {}
     most = min(max(postings.chunks // SELDOM, 100), SELDOM_MOST)
     # The most shared first: to ask of each word how rare it is would cost more than it brings.
-    least = sorted(found.values(), reverse=True)[:ASKED][-1:]
-    likely = [word for word, share in found.items() if [share] >= least]
-    shared = sorted(likely, key=lambda word: (-found[word], word))[:ASKED]
+    shared = sorted(found, key=lambda word: (-found[word], word))[:ASKED]
     postings.count(shared, most)
     for word in shared:
         holding = postings.among(word, most)
